@@ -1,0 +1,75 @@
+# dms: a PostgreSQL extension, built the PGXS way.
+#
+#   make                  build
+#   make install          install into the PostgreSQL that PG_CONFIG names
+#   make installcheck     regression and isolation tests against a running server
+#   make check            the whole test suite, on private servers (same as ./check)
+#
+#   WERROR=1              warnings are errors
+#   FAULTS=1              the test-only build whose guards can be switched off
+
+EXTENSION = dms
+MODULE_big = dms
+
+# Also right when built outside of the source tree: make -f path/to/Makefile
+TOP := $(patsubst %/,%,$(dir $(lastword $(MAKEFILE_LIST))))
+
+DATA = $(notdir $(wildcard $(TOP)/dms--*.sql))
+SOURCES = $(wildcard $(TOP)/src/*.c)
+OBJS = $(patsubst $(TOP)/%.c,%.o,$(SOURCES))
+
+# In the order in which a reader gets to know the product.
+REGRESS = extension uuid lowercase
+
+# Specs of the fault schedule need pause points, so ./check runs them alone.
+FAULT_SPECS := $(shell sed 's/\#.*//' $(TOP)/test/isolation/fault_schedule 2>/dev/null)
+ISOLATION = $(filter-out $(FAULT_SPECS),\
+	$(patsubst $(TOP)/test/isolation/specs/%.spec,%,\
+	$(sort $(wildcard $(TOP)/test/isolation/specs/*.spec))))
+ISOLATION_OPTS = --inputdir=$(TOP)/test/isolation
+
+# Tests on real schema files look for them here.
+APISCHEMA_DIR ?= $(abspath $(TOP)/../shared/apischema)
+export APISCHEMA_DIR
+
+PG_CONFIG ?= pg_config
+INCLUDEDIR_SERVER := $(shell $(PG_CONFIG) --includedir-server)
+
+# As a system directory, PostgreSQL's headers keep their warnings to themselves.
+PG_CPPFLAGS = -isystem $(INCLUDEDIR_SERVER)
+
+# Callbacks and fmgr functions have signatures that are not ours to choose.
+PG_CFLAGS = -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers -MMD -MP
+ifdef WERROR
+PG_CFLAGS += -Werror
+endif
+ifdef FAULTS
+PG_CPPFLAGS += -DDMS_FAULTS
+endif
+
+SHLIB_LINK = -luuid
+
+EXTRA_CLEAN = $(OBJS:.o=.d)
+
+ifneq ($(filter check,$(MAKECMDGOALS)),)
+
+# PGXS has a "check" that tests nothing and succeeds; this one tests.
+.PHONY: $(MAKECMDGOALS)
+check:
+	$(TOP)/check
+$(filter-out check,$(MAKECMDGOALS)):
+	$(MAKE) -f $(firstword $(MAKEFILE_LIST)) $@
+
+else
+
+PGXS := $(shell $(PG_CONFIG) --pgxs)
+include $(PGXS)
+
+$(OBJS): $(TOP)/Makefile
+-include $(OBJS:.o=.d)
+
+endif
+
+# For scripts: "make -s print-REGRESS" tells the value of a variable.
+print-%:
+	@echo $($*)

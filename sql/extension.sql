@@ -1,0 +1,58 @@
+-- The extension is code and the data is yours: it can be dropped and created
+-- again at any time, and it describes itself.
+
+CREATE EXTENSION dms;
+SELECT extname, extversion, nspname, extrelocatable
+FROM pg_extension JOIN pg_namespace n ON n.oid = extnamespace
+WHERE extname = 'dms';
+DROP EXTENSION dms;
+CREATE EXTENSION dms;
+
+-- A database owner may install it, without being superuser.
+SELECT superuser, trusted, relocatable, schema
+FROM pg_available_extension_versions
+WHERE name = 'dms' AND version = '1.0';
+
+-- It holds functions and types, but no data: nothing that a dump could lose.
+SELECT c.relname, c.relkind
+FROM pg_depend d JOIN pg_class c ON d.classid = 'pg_class'::regclass AND d.objid = c.oid
+WHERE d.deptype = 'e'
+  AND d.refclassid = 'pg_extension'::regclass
+  AND d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'dms')
+  AND c.relkind <> 'c';
+
+-- The functions of the extension.
+CREATE TEMP VIEW dms_function AS
+SELECT p.oid::regprocedure AS signature, p.*
+FROM pg_depend d JOIN pg_proc p ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid
+WHERE d.deptype = 'e'
+  AND d.refclassid = 'pg_extension'::regclass
+  AND d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'dms');
+
+-- Every object of the extension has a comment.
+SELECT o.type, o.identity
+FROM pg_depend d,
+     LATERAL pg_identify_object(d.classid, d.objid, d.objsubid) AS o
+WHERE d.deptype = 'e'
+  AND d.refclassid = 'pg_extension'::regclass
+  AND d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'dms')
+  AND obj_description(d.objid, d.classid::regclass::name) IS NULL
+ORDER BY 1, 2;
+
+-- Every argument of a function has a name, for calls with name => value.
+SELECT signature FROM dms_function
+WHERE pronargs > 0 AND (proargnames IS NULL OR '' = ANY (proargnames))
+ORDER BY signature::text;
+
+-- Functions in SQL and PL languages do not trust the caller's search path.
+SELECT signature FROM dms_function
+WHERE prolang <> (SELECT oid FROM pg_language WHERE lanname = 'c')
+  AND NOT COALESCE(proconfig @> ARRAY['search_path=pg_catalog, pg_temp'], false)
+ORDER BY signature::text;
+
+-- Pure functions may be called by everybody, others by those who were granted
+-- the right to.
+SELECT signature, provolatile AS volatile, proisstrict AS strict, proparallel AS parallel
+FROM dms_function
+WHERE has_function_privilege('public', oid, 'EXECUTE')
+ORDER BY signature::text COLLATE "C";

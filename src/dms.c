@@ -1,0 +1,9 @@
+/*
+ * dms.c
+ *		Loading the library.
+ */
+#include "postgres.h"
+
+#include "fmgr.h"
+
+PG_MODULE_MAGIC;

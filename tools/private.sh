@@ -1,0 +1,187 @@
+# Private PostgreSQL installations and servers, for ./quickstart and ./check.
+#
+# PostgreSQL finds its libraries and extension files relative to its own
+# binary.  So a copy of the installation (some 20 MB), with the extension
+# installed into the copy, gives servers that neither touch the system's
+# installation nor each other, whatever else runs on the machine.
+#
+# To be sourced by bash, with TOP set to the checkout.
+
+umask 022
+
+die() {
+	printf '%s: %s\n' "${0##*/}" "$*" >&2
+	exit 1
+}
+
+as_root() {
+	if [ "$(id -u)" = 0 ]; then
+		"$@"
+	elif command -v sudo >/dev/null; then
+		sudo "$@"
+	else
+		die "this needs root or sudo: $*"
+	fi
+}
+
+# --- what must be on the machine -----------------------------------------
+
+# Set PG_CONFIG to test with another PostgreSQL than 15.
+find_pg_config() {
+	local debian=/usr/lib/postgresql/15/bin/pg_config
+
+	if [ -z "${PG_CONFIG:-}" ]; then
+		if [ -x $debian ]; then
+			PG_CONFIG=$debian
+		else
+			PG_CONFIG=$(command -v pg_config) || return 1
+		fi
+	fi
+	[ -x "$PG_CONFIG" ] || die "there is no $PG_CONFIG"
+	PG_CONFIG=$(readlink -f "$PG_CONFIG")
+	export PG_CONFIG
+}
+
+# Prints the Debian packages that are needed and not there.
+missing_packages() {
+	if ! find_pg_config || [ ! -x "$("$PG_CONFIG" --bindir)/postgres" ] ||
+		[ ! -e "$("$PG_CONFIG" --sharedir)/extension/uuid-ossp.control" ]; then
+		echo postgresql-15
+	fi
+	if ! find_pg_config || [ ! -e "$("$PG_CONFIG" --pgxs)" ] ||
+		[ ! -e "$("$PG_CONFIG" --includedir-server)/postgres.h" ]; then
+		echo postgresql-server-dev-15
+	fi
+	[ -e /usr/include/uuid/uuid.h ] || echo uuid-dev
+	command -v gcc >/dev/null || echo gcc libc6-dev
+	command -v make >/dev/null || echo make
+	command -v prove >/dev/null || echo perl
+	perl -MIPC::Run -e 1 2>/dev/null || echo libipc-run-perl
+}
+
+install_missing() {
+	local packages no_main=/etc/postgresql-common/createcluster.d/dms.conf
+	local apt="env DEBIAN_FRONTEND=noninteractive apt-get -q -y"
+
+	packages=$(missing_packages | xargs)
+	if [ -z "$packages" ]; then
+		find_pg_config
+		return
+	fi
+	command -v apt-get >/dev/null ||
+		die "please install what these Debian packages hold: $packages"
+
+	echo "Installing: $packages"
+	as_root $apt update
+	case " $packages " in
+	*" postgresql-15 "*)
+		# Debian's server package starts a cluster when it is installed.
+		# Nobody asked us for one.
+		as_root $apt install --no-install-recommends postgresql-common
+		as_root mkdir -p "${no_main%/*}"
+		echo "create_main_cluster = false" | as_root tee $no_main >/dev/null
+		as_root $apt install --no-install-recommends $packages
+		as_root rm -f $no_main
+		;;
+	*)
+		as_root $apt install --no-install-recommends $packages
+		;;
+	esac
+	packages=$(missing_packages | xargs)
+	[ -z "$packages" ] || die "still missing: $packages"
+	find_pg_config
+}
+
+# --- who runs the server -------------------------------------------------
+
+# PostgreSQL refuses to run as root.
+SERVER_USER=$(id -un)
+choose_server_user() {
+	[ "$(id -u)" = 0 ] || return 0
+	if id postgres >/dev/null 2>&1; then
+		SERVER_USER=postgres
+	else
+		SERVER_USER=nobody
+	fi
+}
+
+as_server() {
+	if [ "$(id -u)" = 0 ]; then
+		setpriv --reuid="$SERVER_USER" --regid="$(id -g "$SERVER_USER")" \
+			--init-groups "$@"
+	else
+		"$@"
+	fi
+}
+
+# --- building and installing ---------------------------------------------
+
+build_dir() {
+	echo "$TOP/build/$("$PG_CONFIG" --version | sed 's/[^0-9]*\([0-9]*\).*/pg\1/')-$1"
+}
+
+# Bitcode for the JIT is left out: it doubles the time and tests nothing.
+make_in() {
+	local dir=$1
+
+	shift
+	make -s -C "$dir" -f ../../Makefile with_llvm=no PG_CONFIG="$PG_CONFIG" "$@"
+}
+
+# build FLAVOUR: "normal", or "faults" for the test-only build.
+build() {
+	local dir flags=WERROR=1
+
+	dir=$(build_dir "$1")
+	[ "$1" = normal ] || flags="$flags FAULTS=1"
+	mkdir -p "$dir/src"
+	make_in "$dir" -j"$(nproc)" $flags
+}
+
+# install_root FLAVOUR ROOT: PostgreSQL and the extension, below ROOT.
+install_root() {
+	local root=$2 dir
+
+	for dir in "$("$PG_CONFIG" --bindir)" "$("$PG_CONFIG" --sharedir)"; do
+		mkdir -p "$root${dir%/*}"
+		cp -a "$dir" "$root${dir%/*}/"
+	done
+	dir=$("$PG_CONFIG" --pkglibdir)
+	mkdir -p "$root$dir"
+	cp -a "$dir"/*.so "$root$dir/"
+	# What the JIT compiler reads is only there if PostgreSQL was built with it.
+	cp -a "$dir"/*.bc "$root$dir/" 2>/dev/null
+	ln -s "$dir/bitcode" "$root$dir/bitcode"
+	rm -f "$root$dir/dms.so" "$root$("$PG_CONFIG" --sharedir)/extension/dms"[.-]*
+	make_in "$(build_dir "$1")" install DESTDIR="$root" >/dev/null
+}
+
+# The directory of ROOT's programs.
+root_bin() {
+	echo "$1$("$PG_CONFIG" --bindir)"
+}
+
+# --- servers -------------------------------------------------------------
+
+# start_server BIN DATA SOCKETDIR LOG: a fresh cluster that has no TCP port.
+start_server() {
+	as_server "$1/initdb" -D "$2" -U postgres -A trust -E UTF8 \
+		--locale=C.UTF-8 --no-sync >"$4.initdb" 2>&1 || {
+		cat "$4.initdb" >&2
+		die "initdb failed"
+	}
+	as_server tee -a "$2/postgresql.conf" >/dev/null <<-CONF
+		listen_addresses = ''
+		unix_socket_directories = '$3'
+		fsync = off
+		max_prepared_transactions = 10
+	CONF
+	as_server "$1/pg_ctl" -D "$2" -l "$4" -w start >/dev/null 2>&1 || {
+		cat "$4" >&2
+		die "the server in $2 does not start"
+	}
+}
+
+stop_server() {
+	as_server "$1/pg_ctl" -D "$2" -m immediate -w stop >/dev/null 2>&1 || true
+}
