@@ -160,9 +160,10 @@ TextToUtf8(Datum value)
 static char *
 GetName(FunctionCallInfo fcinfo, int argument, const char *what)
 {
-	char	   *name = PG_ARGISNULL(argument) ? NULL :
-		TextToUtf8(PG_GETARG_DATUM(argument));
+	char	   *name = NULL;
 
+	if (!PG_ARGISNULL(argument))
+		name = TextToUtf8(PG_GETARG_DATUM(argument));
 	if (name == NULL || name[0] == '\0')
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
