@@ -1,0 +1,26 @@
+# Every example of the documentation runs in a new database.
+use strict;
+use warnings;
+
+use File::Basename;
+use FindBin;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('examples');
+$node->init;
+$node->start;
+
+for my $file (sort glob "$FindBin::RealBin/../../examples/*.sql")
+{
+	my $name = basename($file, '.sql');
+
+	$node->safe_psql('postgres', "CREATE DATABASE $name");
+	$node->command_ok(
+		[ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-d', $name, '-f', $file ],
+		"examples/$name.sql");
+}
+
+$node->stop;
+done_testing();
