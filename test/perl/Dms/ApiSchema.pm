@@ -25,10 +25,11 @@ my @PATH_LISTS =
 
 =over
 
-=item Dms::ApiSchema->new(dir => $dir) or ->new(files => [ @files ])
+=item Dms::ApiSchema->new(dir => $dir), ->new(files => [...]), ->new(schemas => [...])
 
 With a directory, every F<*.json> file in it that has a C<projectSchema> is
-read.  Dies when a file cannot be read or two files claim one project.
+read; C<schemas> are files already read.  Dies when a file cannot be read or
+two files claim one project.
 
 =cut
 
@@ -43,7 +44,7 @@ sub new
 		push @files, map { "$args{dir}/$_" } sort grep { /\.json\z/ } readdir $dh;
 		closedir $dh;
 	}
-	croak "no ApiSchema files given" unless @files;
+	croak "no ApiSchema files given" unless @files || $args{schemas};
 
 	my $self = bless {
 		projects  => {},    # projectName -> project
@@ -52,7 +53,8 @@ sub new
 		raw       => {},    # projectName -> projectSchema as read
 	}, $class;
 
-	my @schemas = grep { ref $_->{projectSchema} } map { read_json($_) } @files;
+	my @schemas = grep { ref $_->{projectSchema} } @{ $args{schemas} || [] },
+	  map { read_json($_) } @files;
 	croak "none of the files is an ApiSchema file" unless @schemas;
 
 	$self->_add_project($_->{projectSchema}) foreach @schemas;
@@ -119,6 +121,7 @@ they extend), by project and name.  Each is a hash:
   query        {field => [{path, type}]}
   root_override, name_overrides {path => name}
   extensions   [project endpoint, ...]  the projects that extend it
+  extension_root_override {project endpoint => table name}
 
 =cut
 
@@ -243,6 +246,7 @@ sub _add_resources
 			name_overrides => {},
 			extensions     => [],
 			root_override  => $r->{relational}{rootTableNameOverride},
+			extension_root_override => {},
 			map { $_ => [] } @PATH_LISTS,
 		};
 		if ($r->{isSubclass})
@@ -378,6 +382,8 @@ sub _merge_extensions
 		croak "$project->{name}.$r->{resourceName} extends nothing" unless $core;
 
 		push @{ $core->{extensions} }, $project->{endpoint};
+		$core->{extension_root_override}{ $project->{endpoint} } =
+		  $r->{relational}{rootTableNameOverride};
 		_merge_schema($core->{schema}, $r->{jsonSchemaForInsert});
 		foreach my $override (@{ $r->{commonExtensionOverrides} || [] })
 		{
@@ -505,6 +511,34 @@ sub node
 		$schema = $schema->{items} if $is_array;
 	}
 	return $schema;
+}
+
+=item $s->descriptor_of($resource, $path)
+
+The descriptor resource whose URI stands at this path, also when the path is a
+member of a reference and the descriptor belongs to the target's identity.
+
+=cut
+
+sub descriptor_of
+{
+	my ($self, $resource, $path) = @_;
+
+	return $self->{descriptor_of}{ $resource->{key} }{$path}
+	  if exists $self->{descriptor_of}{ $resource->{key} }{$path};
+
+	my $found;
+	my $own = $resource->{descriptor_at}{$path};
+	$found = $self->target($own) if $own;
+	foreach my $ref (@{ $resource->{references} })
+	{
+		last if $found;
+		my $member = first { $_->{path} eq $path } @{ $ref->{members} } or next;
+		my $target = $self->target($ref);
+		$target = $target->{subclasses}[0] if $target->{is_abstract};
+		$found = $self->descriptor_of($target, $member->{target});
+	}
+	return $self->{descriptor_of}{ $resource->{key} }{$path} = $found;
 }
 
 =item $s->load_order

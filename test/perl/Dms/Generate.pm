@@ -163,6 +163,244 @@ sub json
 	return $self->{json}->encode($data);
 }
 
+=item $g->variants($entry)
+
+Changed versions of a document, each still valid.  A list of
+
+  kind      'root_scalar'     a scalar of the root that is no key
+            'scalar'          a scalar inside a collection
+            'swapped'         the first two elements of a collection swapped
+            'removed'         the last element of a collection removed
+            'added'           a new element at the end of a collection
+            'descriptor_case' all descriptors in other case
+  path      the changed value, array or '$', with indices
+  array     JSON path of the collection (`$.addresses[*]`), where one changed
+  scope     JSON path of the object whose row holds the changed scalar: the
+            collection, or an extension of it (`$.addresses[*]._ext.sample`)
+  document  the new body
+  needs     entries that must be written before it (new targets and descriptors)
+
+There is one for each place of the document where its kind is possible;
+resources without such a place have none of that kind.
+
+=cut
+
+sub variants
+{
+	my ($self, $entry) = @_;
+	my $resource = $self->{schema}->resource($entry->{project}, $entry->{resource});
+
+	my @places;
+	_collect_places($resource, $resource->{schema}, $entry->{document}, '$', '$', '$', undef,
+		\@places);
+
+	my @variants = $self->_scalar_variants($resource, $entry, @places);
+	foreach my $place (grep { $_->{is_array} } @places)
+	{
+		push @variants, $self->_array_variants($resource, $entry, $place);
+	}
+	push @variants, $self->_case_variant($resource, $entry);
+	return @variants;
+}
+
+# All scalars and arrays that a document really has.
+sub _collect_places
+{
+	my ($resource, $schema, $data, $wild, $path, $scope, $array, $places) = @_;
+
+	if ($schema->{type} eq 'object')
+	{
+		return if $resource->{reference_at}{$wild};
+		$scope = $wild if $wild =~ /\._ext\.[^.]+\z/;
+		_collect_places($resource, $schema->{properties}{$_}, $data->{$_}, "$wild.$_",
+			"$path.$_", $scope, $array, $places)
+		  foreach grep { exists $data->{$_} } sort keys %{ $schema->{properties} };
+		return;
+	}
+	my $place = {
+		wild   => $wild,
+		path   => $path,
+		scope  => $scope,
+		array  => $array,
+		schema => $schema,
+		data   => $data,
+	};
+	if ($schema->{type} eq 'array')
+	{
+		@$place{qw(is_array array)} = (1, "$wild\[*]");
+		_collect_places($resource, $schema->{items}, $data->[$_], "$wild\[*]",
+			"$path\[$_]", "$wild\[*]", "$wild\[*]", $places)
+		  foreach 0 .. $#$data;
+	}
+	push @$places, $place;
+	return;
+}
+
+# One changed scalar for each scope, and one for each array.  A scalar that
+# makes elements distinct is changed only when there is no other.
+sub _scalar_variants
+{
+	my ($self, $resource, $entry, @places) = @_;
+
+	my %fixed = map { $_ => 1 } @{ $resource->{identity} }, map { @$_ } @{ $resource->{equality} };
+	my %key = map { $_ => 1 } map { @{ $_->{paths} } } @{ $resource->{uniqueness} };
+	my %done;
+	my @variants;
+	foreach my $place (sort { !!$key{ $a->{wild} } <=> !!$key{ $b->{wild} } } @places)
+	{
+		next if $place->{is_array} || $fixed{ $place->{wild} };
+		next if $resource->{descriptor_at}{ $place->{wild} };
+		next if $resource->{is_descriptor} && $place->{wild} =~ /\.(?:namespace|codeValue)\z/;
+		next if $done{ $place->{scope} };
+
+		my $value = $self->_other_value($resource, $place);
+		next unless defined $value;
+		$done{ $place->{scope} } = 1;
+		push @variants,
+		  {
+			kind     => $place->{array} ? 'scalar' : 'root_scalar',
+			path     => $place->{path},
+			array    => $place->{array},
+			scope    => $place->{scope},
+			document => _with($entry->{document}, $place->{path}, sub { $value }),
+			needs    => [],
+		  };
+	}
+	return @variants;
+}
+
+# A value other than the present one, or undef when there is none.
+sub _other_value
+{
+	my ($self, $resource, $place) = @_;
+
+	my ($leaf) = $place->{wild} =~ /([^.]+)\z/;
+	foreach (1 .. 3)
+	{
+		my $value = $self->_fresh($self->_domain($resource, $place->{wild}), $leaf);
+		return $value if $value ne $place->{data};
+	}
+	return;
+}
+
+sub _array_variants
+{
+	my ($self, $resource, $entry, $place) = @_;
+	my @variants;
+
+	my $add = sub {
+		my ($kind, $change) = @_;
+		push @variants,
+		  {
+			kind     => $kind,
+			path     => $place->{path},
+			array    => $place->{array},
+			scope    => $place->{array},
+			document => _with($entry->{document}, $place->{path}, $change),
+			needs    => [],
+		  };
+	};
+	if (@{ $place->{data} } > 1)
+	{
+		$add->('swapped', sub { my ($x, $y, @z) = @{ $_[0] }; [ $y, $x, @z ] });
+		$add->('removed', sub { my @e = @{ $_[0] }; pop @e; \@e })
+		  if @{ $place->{data} } > ($place->{schema}{minItems} || 0);
+	}
+
+	# The new element may need new targets.
+	my $before = @{ $self->{entries} };
+	my $draft  = $self->_draft(
+		$resource,
+		full    => 1,
+		attempt => 0,
+		preset  => $entry->{document},
+		extra   => $place->{path});
+	push @variants,
+	  {
+		kind     => 'added',
+		path     => $place->{path},
+		array    => $place->{array},
+		scope    => $place->{array},
+		document => _fill($draft->{tree}, $draft),
+		needs    => [ @{ $self->{entries} }[ $before .. $#{ $self->{entries} } ] ],
+	  };
+	return @variants;
+}
+
+sub _case_variant
+{
+	my ($self, $resource, $entry) = @_;
+
+	my $flip = sub { (my $text = $_[0]) =~ tr/a-zA-Z/A-Za-z/; $text };
+	my $document = $entry->{document};
+	if ($resource->{is_descriptor})
+	{
+		$document = _with($document, "\$.$_", $flip) foreach qw(namespace codeValue);
+	}
+	my $changed = $resource->{is_descriptor};
+	foreach my $path ($self->_leaf_paths($resource->{schema}, $document, '$', '$'))
+	{
+		next unless $self->{schema}->descriptor_of($resource, $path->[0]);
+		$document = _with($document, $path->[1], $flip);
+		$changed = 1;
+	}
+	return unless $changed;
+	return {
+		kind     => 'descriptor_case',
+		path     => '$',
+		array    => undef,
+		scope    => '$',
+		document => $document,
+		needs    => [],
+	};
+}
+
+# [path without indices, path with indices] of all scalars.
+sub _leaf_paths
+{
+	my ($self, $schema, $data, $wild, $path) = @_;
+
+	if ($schema->{type} eq 'object')
+	{
+		return map {
+			$self->_leaf_paths($schema->{properties}{$_}, $data->{$_}, "$wild.$_", "$path.$_")
+		} sort keys %$data;
+	}
+	if ($schema->{type} eq 'array')
+	{
+		return map {
+			$self->_leaf_paths($schema->{items}, $data->[$_], "$wild\[*]", "$path\[$_]")
+		} 0 .. $#$data;
+	}
+	return [ $wild, $path ];
+}
+
+# A copy of the data with the value at one path (with indices) changed.  Only
+# the way down to it is copied.
+sub _with
+{
+	my ($data, $path, $change) = @_;
+
+	my (undef, @steps) = split /[.\[\]]+/, $path;
+	my $walk;
+	$walk = sub {
+		my ($here, @rest) = @_;
+
+		return $change->($here) unless @rest;
+		my $step = shift @rest;
+		if (ref $here eq 'ARRAY')
+		{
+			my @copy = @$here;
+			$copy[$step] = $walk->($copy[$step], @rest);
+			return \@copy;
+		}
+		return { %$here, $step => $walk->($here->{$step}, @rest) };
+	};
+	my $copy = $walk->($data, @steps);
+	undef $walk;    # it holds itself
+	return $copy;
+}
+
 #
 # Making one document
 #
@@ -213,10 +451,12 @@ sub _draft
 		value    => {},    # class -> value
 		used     => {},    # reference path -> {identity => 1}
 	};
-	$draft->{tree} =
-	  $self->_expand($draft, $resource->{schema}, '$', '$', 0, $opt{full});
+	$draft->{extra} = $opt{extra};
+	$draft->{tree} = $self->_expand($draft, $resource->{schema},
+		{ wild => '$', path => '$', element => 0, have => $opt{preset} });
 	$self->_join_equal($draft);
 
+	_set($draft, $_, $_->{have}) foreach grep { defined $_->{have} } @{ $draft->{slots} };
 	my $given = $opt{given} || {};
 	foreach my $path (keys %$given)
 	{
@@ -228,83 +468,91 @@ sub _draft
 	return $draft;
 }
 
-# Document tree with slots as leaves.
+# Document tree with slots as leaves.  $at says where we are: wild and path are
+# the JSON path without and with indices, element is the index in the innermost
+# array, have is what an earlier version of the document holds there.
 sub _expand
 {
-	my ($self, $draft, $schema, $wild, $path, $element, $full) = @_;
+	my ($self, $draft, $schema, $at) = @_;
+
+	return _slot($draft, $schema, $at) unless $schema->{type} =~ /^(?:object|array)\z/;
 
 	if ($schema->{type} eq 'object')
 	{
-		my $ref = $draft->{resource}{reference_at}{$wild};
-		return $self->_expand_reference($draft, $ref, $schema, $wild, $path, $element)
-		  if $ref;
+		my %tree = map {
+			$_ => $self->_expand(
+				$draft,
+				$schema->{properties}{$_},
+				{
+					wild    => "$at->{wild}.$_",
+					path    => "$at->{path}.$_",
+					element => $at->{element},
+					have    => $at->{have} ? $at->{have}{$_} : undef,
+				})
+		} $self->_properties($draft, $schema, $at);
 
-		my @names = $self->_properties($draft, $schema, $wild, $full);
-		my %tree;
-		foreach my $name (@names)
-		{
-			$tree{$name} = $self->_expand($draft, $schema->{properties}{$name},
-				"$wild.$name", "$path.$name", $element, $full);
-		}
+		my $ref = $draft->{resource}{reference_at}{ $at->{wild} };
+		push @{ $draft->{refs} }, { ref => $ref, path => $at->{path}, tree => \%tree }
+		  if $ref;
 		return \%tree;
 	}
-	if ($schema->{type} eq 'array')
-	{
-		my $count = max(1, $schema->{minItems} || 0, $full ? $self->{elements} : 0);
-		return [
-			map {
-				$self->_expand($draft, $schema->{items}, "${wild}[*]", "${path}[$_]",
-					$_, $full)
-			} 0 .. $count - 1
-		];
-	}
-	return _slot($draft, $schema, $wild, $path, $element);
+	return [
+		map {
+			$self->_expand(
+				$draft,
+				$schema->{items},
+				{
+					wild    => "$at->{wild}\[*]",
+					path    => "$at->{path}\[$_]",
+					element => $_,
+					have    => $at->{have} ? $at->{have}[$_] : undef,
+				})
+		} 0 .. $self->_array_size($draft, $schema, $at) - 1
+	];
 }
 
-# An object that only optional properties could fill would count as absent,
-# so a required one without required properties gets all of them.
+sub _array_size
+{
+	my ($self, $draft, $schema, $at) = @_;
+
+	my $size =
+		$at->{have} ? @{ $at->{have} }
+	  : max(1, $schema->{minItems} || 0, $draft->{full} ? $self->{elements} : 0);
+	$size++ if defined $draft->{extra} && $draft->{extra} eq $at->{path};
+	return $size;
+}
+
 sub _properties
 {
-	my ($self, $draft, $schema, $wild, $full) = @_;
+	my ($self, $draft, $schema, $at) = @_;
+	my $resource = $draft->{resource};
 
 	my @all = sort keys %{ $schema->{properties} };
-	return @all if $full;
+	return grep { exists $at->{have}{$_} } @all if $at->{have};
+
+	# A reference is all or nothing, whatever `required` says inside it.
+	return @all if $draft->{full} || $resource->{reference_at}{ $at->{wild} };
 
 	my %wanted = map { $_ => 1 } @{ $schema->{required} || [] };
-	foreach my $path (@{ $draft->{resource}{identity} })
+	foreach my $path (@{ $resource->{identity} })
 	{
-		$wanted{$1} = 1 if $path =~ /^\Q$wild\E\.([^.\[]+)/;
+		$wanted{$1} = 1 if $path =~ /^\Q$at->{wild}\E\.([^.\[]+)/;
 	}
+
+	# An object that only optional properties could fill would count as absent,
+	# so a required one without required properties gets all of them.
 	my @names = grep { $wanted{$_} } @all;
 	return @names ? @names : @all;
 }
 
-# A reference is all or nothing, whatever `required` says inside it.
-sub _expand_reference
-{
-	my ($self, $draft, $ref, $schema, $wild, $path, $element) = @_;
-
-	my %tree = map {
-		$_ => _slot($draft, $schema->{properties}{$_}, "$wild.$_", "$path.$_", $element)
-	} sort keys %{ $schema->{properties} };
-	push @{ $draft->{refs} }, { ref => $ref, path => $path, tree => \%tree };
-	return \%tree;
-}
-
 sub _slot
 {
-	my ($draft, $schema, $wild, $path, $element) = @_;
+	my ($draft, $schema, $at) = @_;
 
-	my $slot = {
-		number  => scalar @{ $draft->{slots} },
-		schema  => $schema,
-		wild    => $wild,
-		path    => $path,
-		element => $element,
-	};
-	push @{ $draft->{slots} },           $slot;
-	push @{ $draft->{parent} },          $slot->{number};
-	push @{ $draft->{by_wild}{$wild} }, $slot;
+	my $slot = { %$at, number => scalar @{ $draft->{slots} }, schema => $schema };
+	push @{ $draft->{slots} },  $slot;
+	push @{ $draft->{parent} }, $slot->{number};
+	push @{ $draft->{by_wild}{ $at->{wild} } }, $slot;
 	return $slot;
 }
 
@@ -406,22 +654,26 @@ sub _get
 # References
 #
 
-# A value that a concrete type must give has to be chosen before an abstract
-# reference to the same value takes any type that comes.
+# References that are settled come first, so that others keep clear of their
+# targets.  A value that a concrete type must give has to be chosen before an
+# abstract reference to the same value takes any type that comes.
 sub _reference_order
 {
 	my ($self, $draft) = @_;
 
-	my %weight;
+	my (%weight, %open);
 	foreach my $r (@{ $draft->{refs} })
 	{
+		$open{ $r->{path} } =
+		  (grep { !defined _get($draft, $_) } values %{ $r->{tree} }) ? 1 : 0;
 		my @abstract =
 		  grep { $self->_is_abstract_origin($draft->{resource}, $_->{path}) }
 		  @{ $r->{ref}{members} };
 		$weight{ $r->{path} } = @abstract;
 	}
 	return sort {
-			 $weight{ $a->{path} } <=> $weight{ $b->{path} }
+			 $open{ $a->{path} } <=> $open{ $b->{path} }
+		  || $weight{ $a->{path} } <=> $weight{ $b->{path} }
 		  || $b->{ref}{is_identity} <=> $a->{ref}{is_identity}
 		  || @{ $b->{ref}{members} } <=> @{ $a->{ref}{members} }
 		  || $a->{path} cmp $b->{path}
@@ -587,8 +839,8 @@ sub _choose
 	if (my $desc = $resource->{descriptor_at}{ $slot->{wild} })
 	{
 		my $type = $self->{schema}->target($desc);
-		my $n = $slot->{element} + $draft->{attempt} + $self->{seed}
-		  + $self->_descriptor_rank($resource, $desc);
+		my $n = $slot->{element} + $self->{seed} + $self->_descriptor_rank($resource, $desc);
+		$n += $draft->{attempt} if grep { $_ eq $slot->{wild} } @{ $resource->{identity} };
 		$draft->{value}{$class} = $self->_descriptor_uri($type, $n);
 		return;
 	}
@@ -776,7 +1028,7 @@ sub _fresh_integer
 	}
 	elsif ($self->{spice} && !defined $high)
 	{
-		return ($is_big ? 9007199254740993 : 2147483647) - $n;
+		return ($is_big ? 9007199254740993 : 2147483647) - $n - 1000 * $shift;
 	}
 	$low  = defined $high ? 0 : 1000 * (1 + $shift) unless defined $low;
 	$high = 2147483647 unless defined $high;
@@ -796,10 +1048,8 @@ sub _fresh_decimal
 	if ($self->{spice} && !defined $domain->{maximum})
 	{
 		require Math::BigFloat;
-		my $text = substr(('9' x $whole) . "0$n", -$whole - 1) . '.' . ('9' x $places);
-		$text = ('9' x max(0, $whole - 4)) . sprintf('%04d', $n % 10000);
-		$text = substr($text, -$whole) || '0';
-		$text = '0' if $whole <= 0;
+		my $text = ('9' x max(0, $whole - 4)) . sprintf('%04d', $n % 10000);
+		$text = $whole > 0 ? substr($text, -$whole) : '0';
 		return Math::BigFloat->new($text . '.' . ('9' x $places));
 	}
 	my $limit = $whole > 0 ? 10**min($whole, 4) : 1;
@@ -874,7 +1124,7 @@ sub _make_descriptor
 	{
 		$document =
 		  _descriptor_document("uri://$resource->{project_endpoint}.org/$resource->{name}",
-			"Value $n");
+			$self->{spice} ? "V\x{c4}rde \"$n\" \x{4e2d}" : "Value $n");
 		if ($opt{full} || !$n)
 		{
 			$document->{description} = "$resource->{name} number $n";
