@@ -1,0 +1,41 @@
+/*
+ * compat.h
+ *		The differences between the PostgreSQL versions we compile on.
+ *
+ * Everything that needs a version test lives here, so that the rooms can be
+ * written against one API: that of PostgreSQL 15, with the names of the newer
+ * servers where those are clearer.
+ */
+#ifndef DMS_COMPAT_H
+#define DMS_COMPAT_H
+
+#include "postgres.h"
+
+#include "common/jsonapi.h"
+#include "utils/guc.h"
+
+#if PG_VERSION_NUM < 150000
+#error "dms needs PostgreSQL 15 or newer"
+#endif
+
+/* PostgreSQL 16 lets semantic actions of the JSON parser return an error. */
+#if PG_VERSION_NUM >= 160000
+#define JSON_ACTION_RESULT JsonParseErrorType
+#define JSON_ACTION_RETURN return JSON_SUCCESS
+#else
+#define JSON_ACTION_RESULT void
+#define JSON_ACTION_RETURN return
+#endif
+
+/* PostgreSQL 17 lets the caller provide the lexer's memory. */
+static inline JsonLexContext *
+CompatMakeJsonLexer(char *json, int len, int encoding)
+{
+#if PG_VERSION_NUM >= 170000
+	return makeJsonLexContextCstringLen(NULL, json, len, encoding, true);
+#else
+	return makeJsonLexContextCstringLen(json, len, encoding, true);
+#endif
+}
+
+#endif							/* DMS_COMPAT_H */

@@ -1,0 +1,411 @@
+/*
+ * deploy.c
+ *		dms.deploy_schema() and dms.plan_schema().
+ *
+ * A deploy is one transaction of its caller.  It queues behind other deploys
+ * on an advisory lock and behind writers at the gate, and it reads nothing of
+ * the store before both are passed.
+ */
+#include "postgres.h"
+
+#include "access/twophase.h"
+#include "catalog/pg_type.h"
+#include "ddl.h"
+#include "deploy.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "naming.h"
+#include "plan.h"
+#include "storage/lock.h"
+#include "store.h"
+#include "utils/acl.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
+#include "utils/inval.h"
+#include "uuid.h"
+
+PG_FUNCTION_INFO_V1(dms_deploy_schema);
+PG_FUNCTION_INFO_V1(dms_plan_schema);
+
+/* The advisory lock of deploys: "dms" and a number. */
+#define DEPLOY_LOCK_KEY INT64CONST(0x646d730000000001)
+
+/* Entries of the lock table that creating a relation takes, measured. */
+#define LOCKS_PER_RELATION 2.1
+
+/* Say how far we are, this often. */
+#define PROGRESS_STEP 100
+
+/* The ApiSchema files of an argument. */
+static ApiSchema *
+ReadArgument(ArrayType *array)
+{
+	Datum	   *elements;
+	bool	   *nulls;
+	int			n;
+	char	  **texts;
+	int		   *lengths;
+
+	deconstruct_array(array, JSONOID, -1, false, TYPALIGN_INT, &elements, &nulls, &n);
+	texts = palloc(sizeof(char *) * Max(n, 1));
+	lengths = palloc(sizeof(int) * Max(n, 1));
+	for (int i = 0; i < n; i++)
+	{
+		if (nulls[i])
+			ReportError(PROBLEM_ARGUMENT, NULL, "schema %d is null", i + 1);
+		texts[i] = TextDatumGetCString(elements[i]);
+		lengths[i] = strlen(texts[i]);
+	}
+	return ApiSchemaRead(n, texts, lengths);
+}
+
+/* Identities are hashed as UTF-8: no other encoding will do. */
+static void
+CheckEncoding(ApiSchema *schema)
+{
+	if (GetDatabaseEncoding() != PG_UTF8)
+		ProblemNote(schema->problems, "The encoding of the database is %s, and must be UTF8.",
+					GetDatabaseEncodingName());
+}
+
+/* Two places of references must never share an id. */
+static void
+CheckEdgeSources(ModelSet *set)
+{
+	ListCell   *cell;
+	HASHCTL		control = {0};
+	HTAB	   *seen;
+	typedef struct
+	{
+		int64		id;
+		const char *key;
+	} SeenSource;
+
+	control.keysize = sizeof(int64);
+	control.entrysize = sizeof(SeenSource);
+	control.hcxt = CurrentMemoryContext;
+	seen = hash_create("dms edge sources", 1024, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	foreach(cell, set->entries)
+	{
+		ResourceModel *model = ((ModelEntry *) lfirst(cell))->model;
+
+		for (int i = 0; model->kind != RESOURCE_ABSTRACT && i < model->nreferences; i++)
+		{
+			ReferenceModel *r = &model->references[i];
+			bool		found;
+			SeenSource *source = hash_search(seen, &r->edge_source_id, HASH_ENTER, &found);
+
+			if (found)
+				ProblemAt(set->problems, r->edge_source_key,
+						  "the edge sources %s and %s have the same id.", source->key, r->edge_source_key);
+			source->key = r->edge_source_key;
+		}
+	}
+}
+
+/*
+ * All locks of a transaction must fit into the shared lock table.  Find out
+ * before the first statement, not in the middle.
+ */
+static void
+CheckLockCapacity(const DdlPlan *plan)
+{
+	int			need = (int) ((plan->tables + plan->indexes) * LOCKS_PER_RELATION);
+	int64		slots = MaxBackends + max_prepared_xacts;
+	int64		capacity = max_locks_per_xact * slots;
+
+	if (need <= capacity)
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+			 errmsg("the server's lock table is too small for this schema"),
+			 errdetail("The deploy creates %d tables and %d indexes and needs about %d locks; there is room for about " INT64_FORMAT ".",
+					   plan->tables, plan->indexes, need, capacity),
+			 errhint("Set max_locks_per_transaction to " INT64_FORMAT " or more and restart the server.",
+					 need / slots + 1)));
+}
+
+/* What a kind of resource is called in dms.ResourceModel. */
+static const char *
+KindName(int kind)
+{
+	static const char *const names[] = {
+		[RESOURCE_PLAIN] = "resource",
+		[RESOURCE_DESCRIPTOR] = "descriptor",
+		[RESOURCE_SCHOOL_YEAR] = "schoolYear",
+		[RESOURCE_ABSTRACT] = "abstract",
+	};
+
+	return names[kind];
+}
+
+/* The hash of the deployed schema; NULL before the first deploy. */
+static char *
+CurrentHash(void)
+{
+	if (!StoreExists())
+		return NULL;
+	SPI_execute("SELECT EffectiveSchemaHash FROM dms.EffectiveSchema"
+				" ORDER BY EffectiveSchemaId DESC LIMIT 1", true, 1);
+	return SPI_processed > 0 ? ResultText(0, 1) : NULL;
+}
+
+/* Compile, and refuse whatever is wrong. */
+static DdlPlan *
+CompileSchema(ApiSchema *schema, ModelSet **set)
+{
+	DdlPlan    *plan;
+
+	*set = ModelSetBuild(schema);
+	CheckEdgeSources(*set);
+	plan = DdlPlanModels(*set);
+	ApiSchemaRefuse(schema);
+	return plan;
+}
+
+/* The statements that create the core tables. */
+static List *
+CoreStatements(void)
+{
+	List	   *statements = NIL;
+
+	SPI_execute("SELECT pg_catalog.btrim(s, E'\\n') FROM dms.core_ddl() AS s", true, 0);
+	for (uint64 i = 0; i < SPI_processed; i++)
+		statements = lappend(statements, ResultText(i, 1));
+	return statements;
+}
+
+/* Run all statements, telling now and then how far we are. */
+static void
+RunStatements(List *statements, int tables)
+{
+	int			created = 0;
+	ListCell   *cell;
+
+	foreach(cell, statements)
+	{
+		const char *statement = lfirst(cell);
+
+		CHECK_FOR_INTERRUPTS();
+		ExecuteSql(statement);
+		if (strncmp(statement, "CREATE TABLE", 12) == 0 && ++created % PROGRESS_STEP == 0)
+			ereport(NOTICE, (errmsg("created %d of %d tables", created, tables)));
+	}
+}
+
+/* Run SQL with parameters that are all given. */
+static void
+RunWithArgs(const char *sql, int nargs, Oid *types, Datum *values)
+{
+	if (SPI_execute_with_args(sql, nargs, types, values, NULL, false, 0) < 0)
+		elog(ERROR, "could not run \"%s\"", sql);
+}
+
+static void
+RecordStore(void)
+{
+	pg_uuid_t	id;
+	Oid			types[] = {UUIDOID, TEXTOID};
+	Datum		values[2];
+
+	UuidV7(&id);
+	values[0] = UUIDPGetDatum(&id);
+	values[1] = CStringGetTextDatum(STORE_VERSION);
+	RunWithArgs("INSERT INTO dms.Store (InstanceId, StoreVersion) VALUES ($1, $2)",
+				2, types, values);
+}
+
+static void
+RecordDeploy(const ApiSchema *schema, const char *hash)
+{
+	Oid			types[] = {TEXTOID, TEXTOID, TEXTOID};
+	Datum		values[3];
+	ListCell   *cell;
+
+	values[0] = CStringGetTextDatum(hash);
+	values[1] = CStringGetTextDatum(schema->format_version);
+	values[2] = CStringGetTextDatum(MAPPING_VERSION);
+	RunWithArgs("INSERT INTO dms.EffectiveSchema (EffectiveSchemaHash, ApiSchemaFormatVersion, MappingVersion)"
+				" VALUES ($1, $2, $3)", 3, types, values);
+	foreach(cell, schema->projects)
+	{
+		ApiProject *project = lfirst(cell);
+		Oid			component_types[] = {TEXTOID, TEXTOID, TEXTOID, BOOLOID};
+		Datum		component[4];
+
+		component[0] = CStringGetTextDatum(project->endpoint);
+		component[1] = CStringGetTextDatum(project->name);
+		component[2] = CStringGetTextDatum(project->version);
+		component[3] = BoolGetDatum(project->extension);
+		RunWithArgs("INSERT INTO dms.SchemaComponent SELECT pg_catalog.max(EffectiveSchemaId), $1, $2, $3, $4"
+					" FROM dms.EffectiveSchema", 4, component_types, component);
+	}
+}
+
+static void
+RecordEdgeSources(const ModelSet *set)
+{
+	Oid			types[] = {INT8OID, TEXTOID};
+	ListCell   *cell;
+
+	foreach(cell, set->entries)
+	{
+		ResourceModel *model = ((ModelEntry *) lfirst(cell))->model;
+		const char **keys = palloc(sizeof(char *) * Max(model->nreferences, 1));
+		Datum	   *ids = palloc(sizeof(Datum) * Max(model->nreferences, 1));
+		Datum		values[2];
+
+		if (model->kind == RESOURCE_ABSTRACT || model->nreferences == 0)
+			continue;
+		for (int i = 0; i < model->nreferences; i++)
+		{
+			keys[i] = model->references[i].edge_source_key;
+			ids[i] = Int64GetDatum(model->references[i].edge_source_id);
+		}
+		values[0] = PointerGetDatum(construct_array(ids, model->nreferences, INT8OID,
+													sizeof(int64), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
+		values[1] = TextArrayDatum(model->nreferences, keys);
+		types[0] = INT8ARRAYOID;
+		types[1] = TEXTARRAYOID;
+		RunWithArgs("INSERT INTO dms.EdgeSource (EdgeSourceId, EdgeSourceKey)"
+					" SELECT * FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2))"
+					" ON CONFLICT (EdgeSourceId) DO NOTHING", 2, types, values);
+	}
+}
+
+static void
+RecordModel(const ResourceModel *model)
+{
+	Oid			types[] = {TEXTOID, TEXTOID, TEXTOID, TEXTOID, TEXTOID, TEXTOID,
+	TEXTOID, TEXTOID, TEXTOID, BOOLOID, INT4OID, INT4OID, TEXTOID};
+	const char *texts[] = {model->project, model->resource, model->project_endpoint,
+		model->endpoint, KindName(model->kind), model->tables[0].schema,
+	model->tables[0].name, model->member_schema, model->member_table};
+	Datum		values[lengthof(types)];
+	char		nulls[lengthof(types)];
+
+	memset(nulls, ' ', sizeof(nulls));
+	for (size_t i = 0; i < lengthof(texts); i++)
+	{
+		if (texts[i] == NULL)
+			nulls[i] = 'n';
+		else
+			values[i] = CStringGetTextDatum(texts[i]);
+	}
+	values[9] = BoolGetDatum(model->can_change);
+	values[10] = Int32GetDatum(model->rank);
+	values[11] = Int32GetDatum(model->load_order);
+	values[12] = CStringGetTextDatum(ModelToJson(model));
+	if (SPI_execute_with_args("INSERT INTO dms.ResourceModel VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9,"
+							  " $10, $11, $12, $13::pg_catalog.json)",
+							  lengthof(types), types, values, nulls, false, 0) < 0)
+		elog(ERROR, "could not store a model");
+}
+
+/* Only the owner, or who acts for the owner, may change the store. */
+static void
+CheckOwner(void)
+{
+	if (!has_privs_of_role(GetUserId(), StoreOwner()))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("must be owner of the store to deploy a schema"),
+				 errdetail("The store is owned by \"%s\".", GetUserNameFromId(StoreOwner(), false))));
+}
+
+/* Deploy for the first time. */
+static void
+FirstDeploy(ApiSchema *schema, const char *hash)
+{
+	ModelSet   *set;
+	DdlPlan    *plan = CompileSchema(schema, &set);
+	ListCell   *cell;
+
+	CheckLockCapacity(plan);
+	RunStatements(CoreStatements(), 0);
+	RunStatements(plan->statements, plan->tables);
+	RecordStore();
+	RecordEdgeSources(set);
+	foreach(cell, set->entries)
+		RecordModel(((ModelEntry *) lfirst(cell))->model);
+	RecordDeploy(schema, hash);
+	CacheInvalidateRelcacheByRelid(StoreTable(STORE_RESOURCE_MODEL));
+	ereport(NOTICE,
+			(errmsg("deployed %d resources: %d tables, %d indexes, %d foreign keys",
+					list_length(schema->resources), plan->tables, plan->indexes,
+					plan->foreign_keys)));
+}
+
+/* Deploy ApiSchema files; the hash of what is deployed then is the answer. */
+Datum
+dms_deploy_schema(PG_FUNCTION_ARGS)
+{
+	MemoryContext caller = CurrentMemoryContext;
+	ApiSchema  *schema = ReadArgument(PG_GETARG_ARRAYTYPE_P(0));
+	StoreSession session;
+	char	   *hash;
+	char	   *current;
+	Datum		result;
+
+	CheckEncoding(schema);
+	ApiSchemaRefuse(schema);
+	hash = ApiSchemaHash(schema, MAPPING_VERSION);
+	DirectFunctionCall1(pg_advisory_xact_lock_int8, Int64GetDatum(DEPLOY_LOCK_KEY));
+	AcceptInvalidationMessages();
+	if (StoreExists())
+	{
+		CheckOwner();
+		StoreGate(ShareRowExclusiveLock);
+	}
+	StoreBegin(&session, RIGHTS_OF_CALLER);
+	current = CurrentHash();
+	if (current == NULL)
+		FirstDeploy(schema, hash);
+	else if (strcmp(current, hash) != 0)
+		ReportError(PROBLEM_NOT_SUPPORTED,
+					"Deploy it into a database of its own.",
+					"another schema is deployed, and changing a deployed schema is not supported yet");
+	MemoryContextSwitchTo(caller);
+	result = CStringGetTextDatum(hash);
+	StoreEnd(&session);
+	PG_RETURN_DATUM(result);
+}
+
+/* The statements that a deploy would run. */
+Datum
+dms_plan_schema(PG_FUNCTION_ARGS)
+{
+	ApiSchema  *schema = ReadArgument(PG_GETARG_ARRAYTYPE_P(0));
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	StoreSession session;
+	List	   *statements = NIL;
+	ModelSet   *set;
+	char	   *hash;
+	char	   *current;
+	ListCell   *cell;
+
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
+	CheckEncoding(schema);
+	ApiSchemaRefuse(schema);
+	hash = ApiSchemaHash(schema, MAPPING_VERSION);
+	StoreBegin(&session, RIGHTS_OF_CALLER);
+	current = CurrentHash();
+	if (current == NULL)
+		statements = list_concat(CoreStatements(), CompileSchema(schema, &set)->statements);
+	else if (strcmp(current, hash) != 0)
+		ReportError(PROBLEM_NOT_SUPPORTED,
+					"Deploy it into a database of its own.",
+					"another schema is deployed, and changing a deployed schema is not supported yet");
+	foreach(cell, statements)
+	{
+		Datum		value = CStringGetTextDatum(lfirst(cell));
+		bool		isnull = false;
+
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, &value, &isnull);
+	}
+	StoreEnd(&session);
+	PG_RETURN_NULL();
+}

@@ -1,0 +1,717 @@
+/*
+ * modelbind.c
+ *		Binding what a resource says of others, and of its own values: targets
+ *		of references, identity, query fields, constraints.
+ */
+#include "postgres.h"
+
+#include "modelbuild.h"
+#include "naming.h"
+
+/* Does a path end in this text? */
+bool
+PathEndsIn(const char *path, const char *ending)
+{
+	size_t		n = strlen(path);
+	size_t		m = strlen(ending);
+
+	return n >= m && strcmp(path + n - m, ending) == 0;
+}
+
+/* The mapping whose reference holds a member at this path; *name is it. */
+static ApiMapping *
+MappingOfMember(const ApiResource *api, const char *path, const char **name)
+{
+	const char *dot = strrchr(path, '.');
+	char	   *object = pnstrdup(path, dot - path);
+	ListCell   *cell;
+
+	foreach(cell, api->mappings)
+	{
+		ApiMapping *mapping = lfirst(cell);
+
+		if (mapping->reference && !mapping->descriptor &&
+			strcmp(mapping->path, object) == 0)
+		{
+			*name = dot + 1;
+			return mapping;
+		}
+	}
+	return NULL;
+}
+
+/* The resource whose metadata tells about identity values of an entry. */
+static ApiResource *
+Representative(ModelEntry *entry)
+{
+	if (entry->api)
+		return entry->api;
+	if (entry->subclasses == NIL)
+		return NULL;
+	return ((ModelEntry *) linitial(entry->subclasses))->api;
+}
+
+/*
+ * The descriptor type of an identity value, found by following references to
+ * where the value is a descriptor of its own; false when it is none.
+ */
+static bool
+DescriptorOfIdentity(ModelSet *set, ModelEntry *entry, const char *path,
+					 char **project, char **resource, int depth)
+{
+	ApiResource *api = Representative(entry);
+	const char *name;
+	ApiMapping *mapping;
+	ListCell   *cell;
+	ListCell   *inner;
+
+	if (api == NULL || depth > 64)
+		return false;
+	foreach(cell, api->mappings)
+	{
+		mapping = lfirst(cell);
+		if (mapping->descriptor && strcmp(mapping->path, path) == 0)
+		{
+			*project = pstrdup(mapping->project);
+			*resource = pstrdup(mapping->resource);
+			return true;
+		}
+	}
+	mapping = MappingOfMember(api, path, &name);
+	if (mapping == NULL)
+		return false;
+	forboth(cell, mapping->member_names, inner, mapping->identity_paths)
+	{
+		ModelEntry *target = ModelSetFind(set, mapping->project, mapping->resource);
+
+		if (strcmp(lfirst(cell), name) == 0 && target != NULL)
+			return DescriptorOfIdentity(set, target, lfirst(inner), project,
+										resource, depth + 1);
+	}
+	return false;
+}
+
+/* The property of a member in the scope of its reference; NULL if none. */
+static PropertyModel *
+MemberProperty(const ResourceModel *model, const char *reference_path,
+			   const char *name)
+{
+	for (int i = 0; i < model->nscopes; i++)
+	{
+		ScopeModel *scope = &model->scopes[i];
+
+		if (strcmp(scope->path, reference_path) != 0)
+			continue;
+		for (int j = 0; j < scope->nproperties; j++)
+			if (strcmp(scope->properties[j].name, name) == 0)
+				return &scope->properties[j];
+	}
+	return NULL;
+}
+
+/* What identifies documents of a type, in order. */
+static List *
+IdentityPaths(const ModelEntry *entry)
+{
+	return entry->api ? entry->api->identity_paths : entry->abstract->identity_paths;
+}
+
+/* Bind one member of a reference to one identity path of the target. */
+static void
+BindMember(ModelSet *set, ModelEntry *entry, int reference,
+		   const ApiMapping *mapping, ModelEntry *target, const char *path)
+{
+	ReferenceModel *r = &entry->model->references[reference];
+	MemberModel member = {0};
+	PropertyModel *property;
+	const char *name = NULL;
+	int			found = 0;
+	ListCell   *cell;
+	ListCell   *inner;
+
+	forboth(cell, mapping->identity_paths, inner, mapping->member_names)
+	{
+		if (strcmp(lfirst(cell), path) == 0)
+		{
+			name = lfirst(inner);
+			found++;
+		}
+	}
+	if (found != 1)
+	{
+		ProblemAt(set->problems, mapping->place, found == 0 ?
+				  "the identity value %s of %s.%s is not in the reference." :
+				  "the identity value %s of %s.%s is in the reference more than once.",
+				  path, mapping->project, mapping->resource);
+		return;
+	}
+	property = MemberProperty(entry->model, mapping->path, name);
+	if (property == NULL)
+	{
+		ProblemAt(set->problems, mapping->place, "%s.%s is not in the JSON schema.", mapping->path, name);
+		return;
+	}
+	member.identity_path = pstrdup(path);
+	member.name = pstrdup(name);
+	member.type = property->value.type;
+	member.lower = PathEndsIn(path, "Descriptor");
+	DescriptorOfIdentity(set, target, path, &member.descriptor_project,
+						 &member.descriptor_resource, 0);
+	MODEL_APPEND(r->members, r->nmembers, member);
+}
+
+static void
+BindReference(ModelSet *set, ModelEntry *entry, int reference,
+			  const ApiMapping *mapping)
+{
+	ReferenceModel *r = &entry->model->references[reference];
+	ModelEntry *target = ModelSetFind(set, r->project, r->resource);
+	bool		is_descriptor = target && target->api && target->api->descriptor;
+	ListCell   *cell;
+
+	if (target == NULL)
+	{
+		ProblemAt(set->problems, mapping->place, "there is no resource %s.%s to refer to.", r->project, r->resource);
+		return;
+	}
+	if (is_descriptor != r->descriptor)
+	{
+		ProblemAt(set->problems, mapping->place,
+				  r->descriptor ? "%s.%s is not a descriptor." : "%s.%s is a descriptor, not a document.",
+				  r->project, r->resource);
+		return;
+	}
+	r->abstract = target->api == NULL;
+	if (r->descriptor)
+		return;
+	foreach(cell, IdentityPaths(target))
+		BindMember(set, entry, reference, mapping, target, lfirst(cell));
+	if (list_length(mapping->identity_paths) > list_length(IdentityPaths(target)))
+		ProblemAt(set->problems, mapping->place, "the reference has values that do not identify %s.%s.", r->project, r->resource);
+}
+
+/* Targets and members of all references of a resource. */
+void
+ModelBindReferences(ModelSet *set, ModelEntry *entry)
+{
+	for (int i = 0; i < entry->model->nreferences; i++)
+	{
+		ListCell   *cell;
+
+		foreach(cell, entry->api->mappings)
+		{
+			ApiMapping *mapping = lfirst(cell);
+
+			if (mapping->reference &&
+				strcmp(mapping->path, entry->model->references[i].path) == 0)
+			{
+				BindReference(set, entry, i, mapping);
+				break;
+			}
+		}
+	}
+}
+
+/*
+ * Find what a path of the root stands for: a column of the root table, or a
+ * member of a reference there.
+ */
+static bool
+FindRootValue(const ResourceModel *model, const char *path, int *column,
+			  int *reference, int *member, int *type)
+{
+	*reference = *member = -1;
+	*column = ModelFindColumn(model, 0, path);
+	if (*column >= 0)
+	{
+		const ColumnModel *c = &model->tables[0].columns[*column];
+
+		*type = c->role == COLUMN_DESCRIPTOR ? VALUE_TEXT : c->value.type;
+		return c->role != COLUMN_REFERENCE;
+	}
+	for (int i = 0; i < model->nreferences; i++)
+	{
+		const ReferenceModel *r = &model->references[i];
+		size_t		length = strlen(r->path);
+
+		if (r->table != 0 || strncmp(path, r->path, length) != 0 || path[length] != '.')
+			continue;
+		for (int j = 0; j < r->nmembers; j++)
+		{
+			if (strcmp(r->members[j].name, path + length + 1) != 0)
+				continue;
+			*column = r->column;
+			*reference = i;
+			*member = j;
+			*type = r->members[j].type;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Every value of a reference, or none, may be part of an identity. */
+static void
+CheckWholeReferences(ModelSet *set, ModelEntry *entry)
+{
+	ResourceModel *model = entry->model;
+
+	for (int i = 0; i < model->nreferences; i++)
+	{
+		ReferenceModel *r = &model->references[i];
+
+		if (r->descriptor || !r->identity)
+			continue;
+		for (int j = 0; j < r->nmembers; j++)
+		{
+			char	   *path = psprintf("%s.%s", r->path, r->members[j].name);
+			bool		used = false;
+
+			for (int k = 0; k < model->nidentity; k++)
+				used |= strcmp(model->identity[k].path, path) == 0;
+			if (!used)
+				ProblemAt(set->problems, entry->place,
+						  "the identity uses a part of %s: %s is missing.", r->path, path);
+		}
+	}
+}
+
+static void
+BindIdentityPath(ModelSet *set, ModelEntry *entry, const char *path)
+{
+	ResourceModel *model = entry->model;
+	IdentityModel identity = {0};
+	ColumnModel *column;
+
+	if (!FindRootValue(model, path, &identity.column, &identity.reference,
+					   &identity.member, &identity.type))
+	{
+		ProblemAt(set->problems, entry->place,
+				  "identityJsonPaths: %s is neither a value of the document nor of one of its references.", path);
+		return;
+	}
+	identity.path = pstrdup(path);
+	identity.lower = PathEndsIn(path, "Descriptor");
+	column = &model->tables[0].columns[identity.column];
+	column->identity = true;
+	if (column->reference >= 0)
+		model->references[column->reference].identity = true;
+	if (!column->required)
+		ProblemAt(set->problems, entry->place, "the identity value %s is not required.", path);
+	for (int i = 0; i < model->nidentity; i++)
+		if (strcmp(model->identity[i].path, path) == 0)
+			ProblemAt(set->problems, entry->place, "identityJsonPaths: %s stands there twice.", path);
+	MODEL_APPEND(model->identity, model->nidentity, identity);
+}
+
+/* The natural key: each column behind the identity once, in order. */
+static void
+AddNaturalKey(ModelEntry *entry)
+{
+	ResourceModel *model = entry->model;
+	TableModel *root = &model->tables[0];
+	UniqueModel unique = {.natural_key = true};
+
+	for (int i = 0; i < model->nidentity; i++)
+	{
+		bool		listed = false;
+
+		for (int j = 0; j < unique.ncolumns; j++)
+			listed |= unique.columns[j] == model->identity[i].column;
+		if (!listed)
+			MODEL_APPEND(unique.columns, unique.ncolumns, model->identity[i].column);
+	}
+	unique.name = NamePhysical(psprintf("%s_NK", root->title));
+	if (unique.ncolumns > 0)
+		MODEL_APPEND(root->uniques, root->nuniques, unique);
+}
+
+/* The superclass must exist, and its identity must be ours. */
+static void
+CheckSuperclass(ModelSet *set, ModelEntry *entry)
+{
+	ApiResource *api = entry->api;
+	ModelEntry *super = ModelSetFind(set, api->superclass_project, api->superclass_resource);
+	List	   *paths;
+	bool		same;
+
+	if (super == NULL || super->abstract == NULL)
+	{
+		ProblemAt(set->problems, entry->place, "there is no abstract resource %s.%s.",
+				  api->superclass_project, api->superclass_resource);
+		return;
+	}
+	paths = super->abstract->identity_paths;
+	same = list_length(paths) == list_length(api->identity_paths);
+	if (same && api->association)
+	{
+		ListCell   *left;
+		ListCell   *right;
+
+		forboth(left, paths, right, api->identity_paths)
+			same = same && strcmp(lfirst(left), lfirst(right)) == 0;
+	}
+	else if (same)
+		same = list_length(paths) == 1 && strcmp(linitial(paths), api->superclass_path) == 0;
+	if (!same)
+		ProblemAt(set->problems, entry->place, "the identity does not fit that of %s.", super->place);
+	entry->model->superclass_project = pstrdup(api->superclass_project);
+	entry->model->superclass_resource = pstrdup(api->superclass_resource);
+	entry->model->superclass_path = api->superclass_path ? pstrdup(api->superclass_path) : NULL;
+	entry->model->member_schema = pstrdup(super->abstract->project->schema_name);
+	entry->model->member_table = NamePhysical(psprintf("%s_Member", super->abstract->name));
+	super->subclasses = lappend(super->subclasses, entry);
+}
+
+/* The identity of a resource, its natural key, and its superclass. */
+void
+ModelBindIdentity(ModelSet *set, ModelEntry *entry)
+{
+	ResourceModel *model = entry->model;
+	ListCell   *cell;
+
+	if (entry->api->descriptor)
+	{
+		IdentityModel identity = {.path = "$.descriptor",.type = VALUE_TEXT,
+		.lower = true,.reference = -1,.member = -1};
+
+		identity.column = model->tables[0].ncolumns - 1;
+		MODEL_APPEND(model->identity, model->nidentity, identity);
+		return;
+	}
+	foreach(cell, entry->api->identity_paths)
+		BindIdentityPath(set, entry, lfirst(cell));
+	CheckWholeReferences(set, entry);
+	AddNaturalKey(entry);
+	if (entry->api->subclass)
+		CheckSuperclass(set, entry);
+}
+
+/* The column of a view of an abstract resource, and what the subclass has. */
+static void
+AddViewColumn(ModelSet *set, ModelEntry *entry, const char *path,
+			  ModelEntry *subclass, int ordinal)
+{
+	ResourceModel *model = entry->model;
+	const IdentityModel *theirs = &subclass->model->identity[ordinal];
+	ColumnModel column = subclass->model->tables[0].columns[theirs->column];
+	const char *segment = path + 2;
+	char	   *title;
+	IdentityModel identity = *theirs;
+
+	if (theirs->reference >= 0)
+	{
+		ReferenceModel reference = subclass->model->references[theirs->reference];
+		int			known = -1;
+
+		title = pnstrdup(segment, strcspn(segment, "."));
+		title = psprintf("%s_DocumentId", NameWithoutSuffix(NamePascal(title), "Reference"));
+		for (int i = 0; i < model->nreferences; i++)
+			if (strcmp(model->references[i].path, reference.path) == 0)
+				known = i;
+		if (known < 0)
+			known = MODEL_APPEND(model->references, model->nreferences, reference);
+		identity.reference = known;
+		column.reference = known;
+	}
+	else
+		title = psprintf("%s%s", NamePascal(segment),
+						 column.role == COLUMN_DESCRIPTOR ? "_DescriptorId" : "");
+	identity.path = pstrdup(path);
+	identity.column = -1;
+	column.name = NamePhysical(title);
+	column.path = theirs->reference >= 0 ? model->references[column.reference].path : pstrdup(path);
+	for (int i = 0; i < model->tables[0].ncolumns; i++)
+		if (strcmp(model->tables[0].columns[i].name, column.name) == 0)
+			identity.column = i;
+	if (identity.column < 0)
+		identity.column = MODEL_APPEND(model->tables[0].columns, model->tables[0].ncolumns, column);
+	if (theirs->reference >= 0)
+		model->references[identity.reference].column = identity.column;
+	MODEL_APPEND(model->identity, model->nidentity, identity);
+}
+
+/* All subclasses must store the shared identity in the same way. */
+static void
+CheckSubclasses(ModelSet *set, ModelEntry *entry)
+{
+	ModelEntry *first = linitial(entry->subclasses);
+	ListCell   *cell;
+
+	foreach(cell, entry->subclasses)
+	{
+		ModelEntry *other = lfirst(cell);
+
+		for (int i = 0; i < first->model->nidentity && i < other->model->nidentity; i++)
+		{
+			const ColumnModel *a = &first->model->tables[0].columns[first->model->identity[i].column];
+			const ColumnModel *b = &other->model->tables[0].columns[other->model->identity[i].column];
+
+			if (a->role != b->role || a->value.type != b->value.type)
+				ProblemAt(set->problems, entry->place,
+						  "the subclasses %s and %s do not store their identity in the same way.",
+						  first->place, other->place);
+		}
+	}
+}
+
+/*
+ * An abstract resource is a view over its subclasses; as a model it has one
+ * table, the view, and an identity.
+ */
+void
+ModelBindAbstract(ModelSet *set, ModelEntry *entry)
+{
+	ApiAbstract *abstract = entry->abstract;
+	TableModel	view = {0};
+	ColumnModel id = {.name = "documentid",.role = COLUMN_DOCUMENT,.required = true,.reference = -1};
+	ModelEntry *first;
+	int			ordinal = 0;
+	ListCell   *cell;
+
+	if (entry->subclasses == NIL)
+	{
+		ProblemAt(set->problems, entry->place, "the abstract resource has no subclass.");
+		return;
+	}
+	first = linitial(entry->subclasses);
+	if (first->model->nidentity != list_length(abstract->identity_paths))
+		return;					/* noted where the subclass was bound */
+	id.value.type = VALUE_INT8;
+	view.schema = pstrdup(abstract->project->schema_name);
+	view.title = psprintf("%s_View", abstract->name);
+	view.name = NamePhysical(view.title);
+	view.scope_path = "$";
+	view.parent = -1;
+	view.nkeys = 1;
+	MODEL_APPEND(entry->model->tables, entry->model->ntables, view);
+	MODEL_APPEND(entry->model->tables[0].columns, entry->model->tables[0].ncolumns, id);
+	entry->model->member_schema = view.schema;
+	entry->model->member_table = NamePhysical(psprintf("%s_Member", abstract->name));
+	foreach(cell, abstract->identity_paths)
+		AddViewColumn(set, entry, lfirst(cell), first, ordinal++);
+	CheckSubclasses(set, entry);
+}
+
+/* Query fields: the document's id, or a value that the root can reach. */
+void
+ModelBindQueries(ModelSet *set, ModelEntry *entry)
+{
+	ResourceModel *model = entry->model;
+	ListCell   *cell;
+
+	foreach(cell, entry->api->queries)
+	{
+		ApiQueryPath *source = lfirst(cell);
+		QueryPathModel path = {.column = -1,.reference = -1,.member = -1};
+		QueryModel	field = {0};
+		int			index = -1;
+
+		path.path = pstrdup(source->path);
+		if (strcmp(source->path, "$.id") != 0 &&
+			!FindRootValue(model, source->path, &path.column, &path.reference,
+						   &path.member, &path.type))
+		{
+			ProblemAt(set->problems, entry->place, "queryFieldMapping.%s: %s is not a value that a query can reach.", source->field, source->path);
+			continue;
+		}
+		for (int i = 0; i < model->nqueries; i++)
+			if (strcmp(model->queries[i].name, source->field) == 0)
+				index = i;
+		if (index < 0)
+		{
+			field.name = pstrdup(source->field);
+			index = MODEL_APPEND(model->queries, model->nqueries, field);
+		}
+		MODEL_APPEND(model->queries[index].paths, model->queries[index].npaths, path);
+	}
+}
+
+/* The table whose rows stand for the elements at this path; -1 if none. */
+static int
+TableOfScope(const ResourceModel *model, const char *path)
+{
+	for (int i = 0; i < model->ntables; i++)
+		if (strcmp(model->tables[i].scope_path, path) == 0)
+			return i;
+	return -1;
+}
+
+/*
+ * The columns behind a uniqueness constraint, behind the key of the parent;
+ * false when the database cannot enforce it: a value lies in another table, or
+ * only a part of a reference is named.
+ */
+static bool
+UniqueColumns(const ResourceModel *model, int table,
+			  const UniquenessModel *uniqueness, UniqueModel *unique)
+{
+	const TableModel *t = &model->tables[table];
+
+	for (int i = 0; i < t->nkeys - 1; i++)
+		MODEL_APPEND(unique->columns, unique->ncolumns, i);
+	for (int i = 0; i < uniqueness->nmembers; i++)
+	{
+		char	   *path = psprintf("%s%s", uniqueness->array_path, uniqueness->members[i]);
+		int			column = ModelFindColumn(model, table, path);
+		bool		listed = false;
+
+		for (int j = 0; j < model->nreferences && column < 0; j++)
+		{
+			const ReferenceModel *r = &model->references[j];
+			size_t		length = strlen(r->path);
+			int			named = 0;
+
+			if (r->descriptor || r->table != table ||
+				strncmp(path, r->path, length) != 0 || path[length] != '.')
+				continue;
+			for (int k = 0; k < r->nmembers; k++)
+				for (int m = 0; m < uniqueness->nmembers; m++)
+					named += strcmp(psprintf("%s%s", uniqueness->array_path, uniqueness->members[m]),
+									psprintf("%s.%s", r->path, r->members[k].name)) == 0;
+			if (named == r->nmembers)
+				column = r->column;
+		}
+		if (column < 0)
+			return false;
+		for (int j = 0; j < unique->ncolumns; j++)
+			listed |= unique->columns[j] == column;
+		if (!listed)
+			MODEL_APPEND(unique->columns, unique->ncolumns, column);
+	}
+	return true;
+}
+
+/* Note a unique constraint on a table, once. */
+static char *
+AddUnique(ResourceModel *model, int table, UniqueModel *unique)
+{
+	TableModel *t = &model->tables[table];
+	StringInfoData title;
+
+	initStringInfo(&title);
+	appendStringInfoString(&title, t->title);
+	for (int i = t->nkeys - 1; i < unique->ncolumns; i++)
+		appendStringInfo(&title, "_%s", t->columns[unique->columns[i]].name);
+	appendStringInfoString(&title, "_UQ");
+	unique->name = NamePhysical(title.data);
+	for (int i = 0; i < t->nuniques; i++)
+		if (strcmp(t->uniques[i].name, unique->name) == 0)
+			return unique->name;
+	MODEL_APPEND(t->uniques, t->nuniques, *unique);
+	return unique->name;
+}
+
+/* Has the model this constraint already?  Extensions repeat the core's. */
+static bool
+UniquenessKnown(const ResourceModel *model, const UniquenessModel *uniqueness)
+{
+	for (int i = 0; i < model->nuniqueness; i++)
+	{
+		const UniquenessModel *other = &model->uniqueness[i];
+		bool		same = strcmp(other->array_path, uniqueness->array_path) == 0 &&
+		other->nmembers == uniqueness->nmembers;
+
+		for (int j = 0; same && j < other->nmembers; j++)
+			same = strcmp(other->members[j], uniqueness->members[j]) == 0;
+		if (same)
+			return true;
+	}
+	return false;
+}
+
+static void
+BindUniqueness(ModelSet *set, ModelEntry *entry, const ApiUniqueness *source)
+{
+	ResourceModel *model = entry->model;
+	UniquenessModel uniqueness = {0};
+	UniqueModel unique = {0};
+	int			table;
+	ListCell   *cell;
+
+	foreach(cell, source->paths)
+	{
+		char	   *path = lfirst(cell);
+		const char *bracket = NULL;
+
+		for (const char *at = path; (at = strstr(at, "[*]")) != NULL; at++)
+			bracket = at;
+		if (bracket == NULL || bracket[3] != '.' ||
+			!SchemaPathExists(entry->api->schema, path, NULL))
+		{
+			ProblemAt(set->problems, source->place, "%s is not a value of an element of an array.", path);
+			return;
+		}
+		if (uniqueness.array_path == NULL)
+			uniqueness.array_path = pnstrdup(path, bracket + 3 - path);
+		else if (strncmp(uniqueness.array_path, path, bracket + 3 - path) != 0 ||
+				 (int) strlen(uniqueness.array_path) != bracket + 3 - path)
+		{
+			ProblemAt(set->problems, source->place, "%s lies in another array than the values before it.", path);
+			return;
+		}
+		MODEL_APPEND(uniqueness.members, uniqueness.nmembers, pstrdup(bracket + 3));
+	}
+	if (UniquenessKnown(model, &uniqueness))
+		return;
+	table = TableOfScope(model, uniqueness.array_path);
+	if (table >= 0 && UniqueColumns(model, table, &uniqueness, &unique))
+		uniqueness.constraint = AddUnique(model, table, &unique);
+	MODEL_APPEND(model->uniqueness, model->nuniqueness, uniqueness);
+}
+
+/* A collection of bare references: each document once within its parent. */
+static void
+AddBareReferenceKeys(ResourceModel *model)
+{
+	for (int i = 0; i < model->ntables; i++)
+	{
+		UniqueModel unique = {0};
+		TableModel *t = &model->tables[i];
+
+		if (!t->bare_references)
+			continue;
+		for (int j = 0; j < t->nkeys - 1; j++)
+			MODEL_APPEND(unique.columns, unique.ncolumns, j);
+		MODEL_APPEND(unique.columns, unique.ncolumns, t->nkeys);
+		AddUnique(model, i, &unique);
+	}
+}
+
+/* Both ends of an equality must be values, not objects. */
+static bool
+CheckEqualityPath(ModelSet *set, ModelEntry *entry, const ApiEquality *equality,
+				  const char *path)
+{
+	const SchemaNode *leaf;
+
+	if (SchemaPathExists(entry->api->schema, path, &leaf) &&
+		leaf->kind == SCHEMA_SCALAR)
+		return true;
+	ProblemAt(set->problems, equality->place, "%s is not a value of the document.", path);
+	return false;
+}
+
+/* Uniqueness in arrays, and values that must be equal. */
+void
+ModelBindConstraints(ModelSet *set, ModelEntry *entry)
+{
+	ResourceModel *model = entry->model;
+	ListCell   *cell;
+
+	foreach(cell, entry->api->uniqueness)
+		BindUniqueness(set, entry, lfirst(cell));
+	AddBareReferenceKeys(model);
+	foreach(cell, entry->api->equalities)
+	{
+		ApiEquality *source = lfirst(cell);
+		EqualityModel equality;
+
+		if (!CheckEqualityPath(set, entry, source, source->source) ||
+			!CheckEqualityPath(set, entry, source, source->target))
+			continue;
+		equality.source = pstrdup(source->source);
+		equality.target = pstrdup(source->target);
+		MODEL_APPEND(model->equalities, model->nequalities, equality);
+	}
+}

@@ -1,0 +1,115 @@
+/*
+ * modelbuild.c
+ *		Compiling all models of a schema: the order of the steps.
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "modelbuild.h"
+
+/* The entry of a resource, concrete or abstract; NULL when there is none. */
+ModelEntry *
+ModelSetFind(const ModelSet *set, const char *project, const char *resource)
+{
+	ListCell   *cell;
+
+	foreach(cell, set->entries)
+	{
+		ModelEntry *entry = lfirst(cell);
+
+		if (strcmp(entry->model->resource, resource) == 0 &&
+			strcmp(entry->model->project, project) == 0)
+			return entry;
+	}
+	return NULL;
+}
+
+static ModelEntry *
+NewEntry(ModelSet *set, const ApiProject *project, const char *name,
+		 const char *place)
+{
+	ModelEntry *entry = palloc0(sizeof(ModelEntry));
+
+	entry->model = palloc0(sizeof(ResourceModel));
+	entry->model->project = pstrdup(project->name);
+	entry->model->project_endpoint = pstrdup(project->endpoint);
+	entry->model->version = pstrdup(project->version);
+	entry->model->resource = pstrdup(name);
+	entry->place = place;
+	set->entries = lappend(set->entries, entry);
+	return entry;
+}
+
+static void
+AddEntries(ModelSet *set)
+{
+	ListCell   *cell;
+
+	foreach(cell, set->schema->resources)
+	{
+		ApiResource *api = lfirst(cell);
+		ModelEntry *entry = NewEntry(set, api->project, api->name, api->place);
+
+		entry->api = api;
+		entry->model->endpoint = pstrdup(api->endpoint);
+		entry->model->allow_identity_updates = api->allow_identity_updates;
+		entry->model->kind = api->descriptor ? RESOURCE_DESCRIPTOR :
+			api->school_year ? RESOURCE_SCHOOL_YEAR : RESOURCE_PLAIN;
+	}
+	foreach(cell, set->schema->abstracts)
+	{
+		ApiAbstract *abstract = lfirst(cell);
+		ModelEntry *entry = NewEntry(set, abstract->project, abstract->name, abstract->place);
+
+		entry->abstract = abstract;
+		entry->model->kind = RESOURCE_ABSTRACT;
+	}
+}
+
+/* Run a step for every resource that has an ApiSchema of its own. */
+static void
+ForEachResource(ModelSet *set, void (*step) (ModelSet *, ModelEntry *))
+{
+	ListCell   *cell;
+
+	foreach(cell, set->entries)
+	{
+		ModelEntry *entry = lfirst(cell);
+
+		CHECK_FOR_INTERRUPTS();
+		if (entry->api)
+			step(set, entry);
+	}
+}
+
+/*
+ * Compile the models.  Each step relies on the ones before it; where a step
+ * has found problems, the later ones would only repeat them in other words,
+ * so they wait for a corrected schema.
+ */
+ModelSet *
+ModelSetBuild(ApiSchema *schema)
+{
+	ModelSet   *set = palloc0(sizeof(ModelSet));
+	ListCell   *cell;
+
+	set->schema = schema;
+	set->problems = schema->problems;
+	AddEntries(set);
+	ForEachResource(set, ModelBuildTables);
+	ForEachResource(set, ModelBindReferences);
+	ForEachResource(set, ModelBindIdentity);
+	ForEachResource(set, ModelBindQueries);
+	ForEachResource(set, ModelBindConstraints);
+	ApiSchemaRefuse(schema);
+	foreach(cell, set->entries)
+		if (((ModelEntry *) lfirst(cell))->abstract)
+		ModelBindAbstract(set, lfirst(cell));
+	ApiSchemaRefuse(schema);
+	ModelRankIdentities(set);
+	ApiSchemaRefuse(schema);
+	ModelOrderLoads(set);
+	foreach(cell, set->entries)
+		ModelProject(set, lfirst(cell));
+	return set;
+}

@@ -1,0 +1,67 @@
+/*
+ * modelbuild.h
+ *		Compiling an ApiSchema into models, at deploy.
+ */
+#ifndef DMS_MODELBUILD_H
+#define DMS_MODELBUILD_H
+
+#include "postgres.h"
+
+#include "apischema.h"
+#include "model.h"
+
+/* A model in the making, beside what it is made from. */
+typedef struct ModelEntry
+{
+	ApiResource *api;			/* NULL for abstract resources */
+	ApiAbstract *abstract;
+	ResourceModel *model;
+	const char *place;
+	List	   *subclasses;		/* abstract: ModelEntry */
+	List	   *segments;		/* per table: what its ordinal is called */
+	List	   *column_titles;	/* per table: List of names before folding */
+	int			color;			/* walking graphs */
+} ModelEntry;
+
+typedef struct ModelSet
+{
+	ApiSchema  *schema;
+	Problem    *problems;
+	List	   *entries;		/* resources by name, then abstract resources */
+} ModelSet;
+
+extern ModelSet *ModelSetBuild(ApiSchema *schema);
+extern ModelEntry *ModelSetFind(const ModelSet *set, const char *project,
+								const char *resource);
+
+/* modeltables.c */
+extern void ModelBuildTables(ModelSet *set, ModelEntry *entry);
+extern int	ModelAddColumn(ModelEntry *entry, int table, const char *title,
+						   ColumnModel column);
+extern int	ModelFindColumn(const ResourceModel *model, int table,
+							const char *path);
+
+/* modelbind.c */
+extern void ModelBindReferences(ModelSet *set, ModelEntry *entry);
+extern void ModelBindIdentity(ModelSet *set, ModelEntry *entry);
+extern void ModelBindAbstract(ModelSet *set, ModelEntry *entry);
+extern void ModelBindQueries(ModelSet *set, ModelEntry *entry);
+extern void ModelBindConstraints(ModelSet *set, ModelEntry *entry);
+
+/* modelgraph.c */
+extern void ModelRankIdentities(ModelSet *set);
+extern void ModelOrderLoads(ModelSet *set);
+extern void ModelProject(ModelSet *set, ModelEntry *entry);
+
+/*
+ * Append an element to an array member of a model and return its index.  The
+ * array moves, so keep indices, not pointers.
+ */
+#define MODEL_APPEND(array, count, element) \
+	((array) = ModelGrow((array), (count), sizeof(*(array))), \
+	 (array)[(count)] = (element), (count)++)
+
+extern void *ModelGrow(void *array, int count, size_t size);
+extern bool PathEndsIn(const char *path, const char *ending);
+
+#endif							/* DMS_MODELBUILD_H */

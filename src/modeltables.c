@@ -1,0 +1,679 @@
+/*
+ * modeltables.c
+ *		From the JSON schema of a resource to scopes, tables and columns.
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "modelbuild.h"
+#include "naming.h"
+
+/* Where the walk through a JSON schema stands. */
+typedef struct Walk
+{
+	ModelSet   *set;
+	ModelEntry *entry;
+} Walk;
+
+/* A place to hang properties on. */
+typedef struct Place
+{
+	const char *path;
+	int			table;
+	const char *prefix;			/* of column names: the inlined objects */
+	bool		always;			/* there whenever the row is there */
+} Place;
+
+static int	WalkObject(Walk *walk, const SchemaNode *node, const Place *place);
+
+/* Grow an array by one, in steps that double. */
+void *
+ModelGrow(void *array, int count, size_t size)
+{
+	if (array == NULL)
+		return palloc0(size * 4);
+	if (count >= 4 && (count & (count - 1)) == 0)
+	{
+		char	   *grown = repalloc(array, size * count * 2);
+
+		memset(grown + size * count, 0, size * count);
+		return grown;
+	}
+	return array;
+}
+
+/* Is there an entry in documentPathsMapping for this place? */
+static ApiMapping *
+FindMapping(const ApiResource *api, const char *path)
+{
+	ListCell   *cell;
+
+	foreach(cell, api->mappings)
+	{
+		ApiMapping *mapping = lfirst(cell);
+
+		if (mapping->reference && strcmp(mapping->path, path) == 0)
+			return mapping;
+	}
+	return NULL;
+}
+
+/* The name that the schema's author gave to a place; NULL if none. */
+static const char *
+Override(const ApiResource *api, const char *path)
+{
+	ListCell   *cell;
+
+	foreach(cell, api->overrides)
+	{
+		ApiNameOverride *override = lfirst(cell);
+
+		if (strcmp(override->path, path) == 0)
+		{
+			override->used = true;
+			return override->name;
+		}
+	}
+	return NULL;
+}
+
+/* A column of this JSON path; -1 when the table has none. */
+int
+ModelFindColumn(const ResourceModel *model, int table, const char *path)
+{
+	const TableModel *t = &model->tables[table];
+
+	for (int i = 0; i < t->ncolumns; i++)
+		if (t->columns[i].path && strcmp(t->columns[i].path, path) == 0)
+			return i;
+	return -1;
+}
+
+/* Add a column; two that fold to one name are refused. */
+int
+ModelAddColumn(ModelEntry *entry, int table, const char *title,
+			   ColumnModel column)
+{
+	TableModel *t = &entry->model->tables[table];
+
+	column.name = NamePhysical(title);
+	return MODEL_APPEND(t->columns, t->ncolumns, column);
+}
+
+static void
+CheckColumn(Walk *walk, int table, int column)
+{
+	const TableModel *t = &walk->entry->model->tables[table];
+	const ColumnModel *added = &t->columns[column];
+
+	for (int i = 0; i < column; i++)
+		if (strcmp(t->columns[i].name, added->name) == 0)
+			ProblemAt(walk->set->problems, walk->entry->place,
+					  "%s and %s would both be the column \"%s\" of \"%s.%s\".",
+					  t->columns[i].path ? t->columns[i].path : "the key",
+					  added->path ? added->path : "the key", added->name,
+					  t->schema, t->name);
+}
+
+/* A column that holds no value of a document. */
+static ColumnModel
+KeyColumn(ColumnRole role)
+{
+	ColumnModel column = {.role = role,.required = true,.reference = -1};
+
+	column.value.type = role == COLUMN_ORDINAL ? VALUE_INT4 : VALUE_INT8;
+	column.value.min_length = column.value.max_length = -1;
+	column.value.precision = column.value.scale = -1;
+	return column;
+}
+
+/* Start a table; its key columns are the caller's to add. */
+static int
+AddTable(Walk *walk, TableKind kind, const char *schema, const char *title,
+		 const char *path, int parent, const char *segment)
+{
+	ModelEntry *entry = walk->entry;
+	TableModel	table = {0};
+
+	table.schema = pstrdup(schema);
+	table.title = pstrdup(title);
+	table.name = NamePhysical(title);
+	table.scope_path = pstrdup(path);
+	table.kind = kind;
+	table.parent = parent;
+	entry->segments = lappend(entry->segments, pstrdup(segment));
+	return MODEL_APPEND(entry->model->tables, entry->model->ntables, table);
+}
+
+/*
+ * The key of a collection: the document, the ordinals of the elements around
+ * it, its own ordinal.
+ */
+static void
+AddCollectionKey(Walk *walk, int table)
+{
+	ModelEntry *entry = walk->entry;
+	ResourceModel *model = entry->model;
+	int			parent = model->tables[table].parent;
+	int			outer = model->tables[parent].nkeys;
+	const char *root = model->tables[0].title;
+
+	ModelAddColumn(entry, table, psprintf("%s_DocumentId", root),
+				   KeyColumn(COLUMN_DOCUMENT));
+	for (int i = 1; i < outer - 1; i++)
+	{
+		ColumnModel copy = KeyColumn(COLUMN_ORDINAL);
+
+		ModelAddColumn(entry, table, model->tables[parent].columns[i].name, copy);
+	}
+	if (outer > 1)
+		ModelAddColumn(entry, table,
+					   psprintf("%sOrdinal", (char *) list_nth(entry->segments, parent)),
+					   KeyColumn(COLUMN_ORDINAL));
+	ModelAddColumn(entry, table, "Ordinal", KeyColumn(COLUMN_ORDINAL));
+	model->tables[table].nkeys = model->tables[table].ncolumns;
+}
+
+/* An extension row has the key of the row it extends. */
+static void
+CopyKey(Walk *walk, int table, int from)
+{
+	ResourceModel *model = walk->entry->model;
+
+	for (int i = 0; i < model->tables[from].nkeys; i++)
+	{
+		ColumnModel copy = model->tables[from].columns[i];
+
+		MODEL_APPEND(model->tables[table].columns, model->tables[table].ncolumns, copy);
+	}
+	model->tables[table].nkeys = model->tables[from].nkeys;
+}
+
+/* Does an element hold one reference and nothing else? */
+static bool
+IsBareReference(const Walk *walk, const SchemaNode *element, const char *path)
+{
+	SchemaProperty *only;
+	ApiMapping *mapping;
+
+	if (list_length(element->properties) != 1)
+		return false;
+	only = linitial(element->properties);
+	mapping = FindMapping(walk->entry->api, psprintf("%s.%s", path, only->name));
+	return mapping != NULL && !mapping->descriptor;
+}
+
+/*
+ * The name of a collection's table.  A segment that repeats the resource's
+ * whole name replaces it (School, schoolCategories: SchoolCategory); a bare
+ * reference keeps both, since there the segment is the other resource's name.
+ */
+static char *
+CollectionTitle(const Walk *walk, int parent, const char *segment, bool bare)
+{
+	const TableModel *table = &walk->entry->model->tables[parent];
+	const char *resource = walk->entry->api->name;
+	size_t		length = strlen(resource);
+
+	if (table->kind == TABLE_ROOT && !bare &&
+		strncmp(segment, resource, length) == 0 && segment[length] != '\0')
+		return pstrdup(segment);
+	return psprintf("%s%s", table->title, segment);
+}
+
+static int
+AddCollection(Walk *walk, int parent, const char *path, const char *name,
+			  bool bare)
+{
+	ResourceModel *model = walk->entry->model;
+	const char *override = Override(walk->entry->api, path);
+	char	   *segment = override ?
+	NameWithoutParentWords(override, model->tables[parent].title) :
+	NameSingular(NamePascal(name));
+	int			table = AddTable(walk, TABLE_COLLECTION,
+								 model->tables[parent].schema,
+								 CollectionTitle(walk, parent, segment, bare),
+								 path, parent, segment);
+
+	model->tables[table].bare_references = bare;
+	AddCollectionKey(walk, table);
+	return table;
+}
+
+/* The table beside a row for what an extension adds to it. */
+static int
+AddExtension(Walk *walk, int base, const char *path, const ApiProject *project)
+{
+	ResourceModel *model = walk->entry->model;
+	const char *root = model->tables[0].title;
+	const char *extended = model->tables[base].title;
+	size_t		length = strlen(root);
+	char	   *title = NULL;
+	int			table;
+	ListCell   *cell;
+
+	if (strncmp(extended, root, length) == 0)
+		extended += length;
+	if (base == 0)
+		foreach(cell, walk->entry->api->extended_by)
+	{
+		ApiResource *extension = lfirst(cell);
+
+		if (extension->project == project && extension->root_table_override)
+			title = pstrdup(extension->root_table_override);
+	}
+	if (title == NULL)
+		title = psprintf("%sExtension%s", root, extended);
+	table = AddTable(walk, TABLE_EXTENSION, project->schema_name, title, path,
+					 base, list_nth(walk->entry->segments, base));
+	CopyKey(walk, table, base);
+	return table;
+}
+
+/* A scalar or a descriptor: one column. */
+static int
+AddValueColumn(Walk *walk, const Place *place, const SchemaProperty *property,
+			   const char *path, const ApiMapping *mapping, int reference)
+{
+	const char *override = Override(walk->entry->api, path);
+	char	   *title = override ? pstrdup(override) :
+	psprintf("%s%s", place->prefix, NamePascal(property->name));
+	ColumnModel column = {0};
+	int			index;
+
+	column.path = pstrdup(path);
+	column.role = mapping ? COLUMN_DESCRIPTOR : COLUMN_SCALAR;
+	column.value = property->node->value;
+	column.required = place->always && property->required;
+	column.reference = reference;
+	if (mapping)
+	{
+		title = psprintf("%s_DescriptorId", title);
+		column.value.type = VALUE_INT8;
+	}
+	index = ModelAddColumn(walk->entry, place->table, title, column);
+	CheckColumn(walk, place->table, index);
+	return index;
+}
+
+/* A reference to a document: one column, whatever the identity behind it. */
+static int
+AddReferenceColumn(Walk *walk, const Place *place,
+				   const SchemaProperty *property, const char *path,
+				   int reference)
+{
+	const char *override = Override(walk->entry->api, path);
+	ColumnModel column = KeyColumn(COLUMN_REFERENCE);
+	char	   *title = override ? pstrdup(override) :
+	psprintf("%s%s", place->prefix,
+			 NameWithoutSuffix(NamePascal(property->name), "Reference"));
+	int			index;
+
+	column.path = pstrdup(path);
+	column.required = place->always && property->required;
+	column.reference = reference;
+	index = ModelAddColumn(walk->entry, place->table,
+						   psprintf("%s_DocumentId", title), column);
+	CheckColumn(walk, place->table, index);
+	return index;
+}
+
+/* Record a reference; its target is bound later. */
+static int
+AddReference(Walk *walk, const ApiMapping *mapping, int table)
+{
+	ResourceModel *model = walk->entry->model;
+	ReferenceModel reference = {0};
+
+	reference.path = pstrdup(mapping->path);
+	reference.descriptor = mapping->descriptor;
+	reference.project = pstrdup(mapping->project);
+	reference.resource = pstrdup(mapping->resource);
+	reference.edge_source_key = NameEdgeSourceKey(model->project, model->resource,
+												  mapping->descriptor, mapping->path);
+	reference.edge_source_id = NameEdgeSourceId(model->project, model->resource,
+												mapping->descriptor, mapping->path);
+	reference.table = table;
+	reference.column = -1;
+	reference.projection = -1;
+	return MODEL_APPEND(model->references, model->nreferences, reference);
+}
+
+static int
+AddScope(Walk *walk, const char *path, int table)
+{
+	ResourceModel *model = walk->entry->model;
+	ScopeModel	scope = {0};
+
+	scope.path = pstrdup(path);
+	scope.table = table;
+	return MODEL_APPEND(model->scopes, model->nscopes, scope);
+}
+
+/* The values inside a reference object: typed, but without columns. */
+static int
+WalkReference(Walk *walk, const SchemaNode *node, const char *path, int table)
+{
+	int			scope = AddScope(walk, path, table);
+	ListCell   *cell;
+
+	foreach(cell, node->properties)
+	{
+		SchemaProperty *source = lfirst(cell);
+		PropertyModel property = {0};
+		ScopeModel *s = &walk->entry->model->scopes[scope];
+
+		if (source->node->kind != SCHEMA_SCALAR)
+		{
+			ProblemAt(walk->set->problems, walk->entry->place,
+					  "%s.%s: a reference may hold only plain values.", path, source->name);
+			continue;
+		}
+		property.name = pstrdup(source->name);
+		property.kind = PROPERTY_MEMBER;
+		property.required = source->required;
+		property.value = source->node->value;
+		property.column = property.scope = property.reference = -1;
+		property.min_items = property.max_items = -1;
+		MODEL_APPEND(s->properties, s->nproperties, property);
+	}
+	return scope;
+}
+
+/* Digits of a decimal, from decimalPropertyValidationInfos. */
+static void
+ApplyDecimal(Walk *walk, const char *path, ValueModel *value)
+{
+	ListCell   *cell;
+
+	foreach(cell, walk->entry->api->decimals)
+	{
+		ApiDecimal *decimal = lfirst(cell);
+
+		if (strcmp(decimal->path, path) != 0)
+			continue;
+		if (value->type != VALUE_NUMERIC)
+			ProblemAt(walk->set->problems, walk->entry->place,
+					  "%s has decimal digits, but is not a number.", path);
+		value->precision = decimal->total_digits;
+		value->scale = decimal->decimal_places;
+	}
+}
+
+/* Below "_ext": one scope and one table a project. */
+static void
+WalkExtensions(Walk *walk, const SchemaNode *node, const Place *place, int scope)
+{
+	ListCell   *cell;
+	ListCell   *inner;
+
+	foreach(cell, node->properties)
+	{
+		SchemaProperty *source = lfirst(cell);
+		PropertyModel property = {0};
+		Place		below = {0};
+		ApiProject *project = NULL;
+		ScopeModel *s;
+
+		foreach(inner, walk->set->schema->projects)
+			if (strcmp(((ApiProject *) lfirst(inner))->endpoint, source->name) == 0)
+			project = lfirst(inner);
+		if (project == NULL)
+		{
+			ProblemAt(walk->set->problems, walk->entry->place,
+					  "%s.%s: there is no project of this name.", place->path, source->name);
+			continue;
+		}
+		below.path = psprintf("%s.%s", place->path, source->name);
+		below.prefix = "";
+		below.always = true;
+		below.table = AddExtension(walk, place->table, below.path, project);
+		property.name = pstrdup(source->name);
+		property.kind = PROPERTY_EXTENSION;
+		property.required = source->required;
+		property.column = property.reference = -1;
+		property.min_items = property.max_items = -1;
+		property.scope = WalkObject(walk, source->node, &below);
+		s = &walk->entry->model->scopes[scope];
+		MODEL_APPEND(s->properties, s->nproperties, property);
+	}
+}
+
+/* An object that is not a reference: inlined, or the home of extensions. */
+static void
+WalkInlined(Walk *walk, const SchemaProperty *source, const Place *place,
+			const char *path, PropertyModel *property)
+{
+	Place		below = *place;
+
+	property->kind = PROPERTY_OBJECT;
+	below.path = path;
+	if (strcmp(source->name, "_ext") == 0)
+	{
+		property->scope = AddScope(walk, path, place->table);
+		WalkExtensions(walk, source->node, &below, property->scope);
+		return;
+	}
+	below.prefix = psprintf("%s%s", place->prefix, NamePascal(source->name));
+	below.always = place->always && source->required;
+	property->scope = WalkObject(walk, source->node, &below);
+}
+
+static void
+WalkArray(Walk *walk, const SchemaProperty *source, const Place *place,
+		  const char *path, PropertyModel *property)
+{
+	const SchemaNode *element = source->node->items;
+	Place		below = {0};
+
+	property->kind = PROPERTY_ARRAY;
+	property->min_items = source->node->min_items;
+	property->max_items = source->node->max_items;
+	property->unique_items = source->node->unique_items;
+	below.path = psprintf("%s[*]", path);
+	below.prefix = "";
+	below.always = true;
+	below.table = AddCollection(walk, place->table, below.path, source->name,
+								IsBareReference(walk, element, below.path));
+	property->scope = WalkObject(walk, element, &below);
+}
+
+static void
+WalkValue(Walk *walk, const SchemaProperty *source, const Place *place,
+		  const char *path, const ApiMapping *mapping, PropertyModel *property)
+{
+	property->kind = mapping ? PROPERTY_DESCRIPTOR : PROPERTY_SCALAR;
+	ApplyDecimal(walk, path, &source->node->value);
+	property->value = source->node->value;
+	if (mapping)
+	{
+		if (property->value.type != VALUE_TEXT)
+			ProblemAt(walk->set->problems, mapping->place, "a descriptor must be a string.");
+		property->reference = AddReference(walk, mapping, place->table);
+	}
+	property->column = AddValueColumn(walk, place, source, path, mapping,
+									  property->reference);
+	if (mapping)
+		walk->entry->model->references[property->reference].column = property->column;
+	property->trim = place->table == 0 && strcmp(place->path, "$") == 0 &&
+		(strcmp(source->name, "codeValue") == 0 ||
+		 strcmp(source->name, "shortDescription") == 0);
+}
+
+/* One property of an object. */
+static void
+WalkProperty(Walk *walk, const SchemaProperty *source, const Place *place,
+			 int scope)
+{
+	char	   *path = psprintf("%s.%s", place->path, source->name);
+	ApiMapping *mapping = FindMapping(walk->entry->api, path);
+	PropertyModel property = {0};
+	ScopeModel *s;
+
+	property.name = pstrdup(source->name);
+	property.required = source->required;
+	property.column = property.scope = property.reference = -1;
+	property.min_items = property.max_items = -1;
+	if (mapping && !mapping->descriptor)
+	{
+		property.kind = PROPERTY_REFERENCE;
+		if (source->node->kind != SCHEMA_OBJECT)
+			ProblemAt(walk->set->problems, mapping->place, "a reference must be an object.");
+		property.reference = AddReference(walk, mapping, place->table);
+		property.column = AddReferenceColumn(walk, place, source, path, property.reference);
+		walk->entry->model->references[property.reference].column = property.column;
+		property.scope = WalkReference(walk, source->node, path, place->table);
+	}
+	else if (mapping && source->node->kind != SCHEMA_SCALAR)
+		ProblemAt(walk->set->problems, mapping->place, "a descriptor must be a string.");
+	else if (source->node->kind == SCHEMA_OBJECT)
+		WalkInlined(walk, source, place, path, &property);
+	else if (source->node->kind == SCHEMA_ARRAY)
+		WalkArray(walk, source, place, path, &property);
+	else
+		WalkValue(walk, source, place, path, mapping, &property);
+	s = &walk->entry->model->scopes[scope];
+	MODEL_APPEND(s->properties, s->nproperties, property);
+}
+
+/* An object and everything in it; properties come in byte order. */
+static int
+WalkObject(Walk *walk, const SchemaNode *node, const Place *place)
+{
+	int			scope = AddScope(walk, place->path, place->table);
+	ListCell   *cell;
+
+	check_stack_depth();
+	foreach(cell, node->properties)
+		WalkProperty(walk, lfirst(cell), place, scope);
+	return scope;
+}
+
+/* What the one table of all descriptors holds. */
+typedef struct DescriptorProperty
+{
+	const char *name;
+	const char *column;
+	ValueType	type;
+	int			max_length;
+	bool		required;
+} DescriptorProperty;
+
+static const DescriptorProperty descriptor_properties[] = {
+	{"codeValue", "CodeValue", VALUE_TEXT, 50, true},
+	{"description", "Description", VALUE_TEXT, 1024, false},
+	{"effectiveBeginDate", "EffectiveBeginDate", VALUE_DATE, -1, false},
+	{"effectiveEndDate", "EffectiveEndDate", VALUE_DATE, -1, false},
+	{"namespace", "Namespace", VALUE_TEXT, 255, true},
+	{"shortDescription", "ShortDescription", VALUE_TEXT, 75, true},
+};
+
+/* All descriptors share a table, so all must have its shape. */
+static void
+CheckDescriptorShape(Walk *walk)
+{
+	const SchemaNode *schema = walk->entry->api->schema;
+	size_t		expected = lengthof(descriptor_properties);
+	bool		odd = (size_t) list_length(schema->properties) != expected;
+
+	for (size_t i = 0; i < expected && !odd; i++)
+	{
+		const DescriptorProperty *wanted = &descriptor_properties[i];
+		SchemaProperty *found = SchemaFind(schema, wanted->name);
+
+		odd = found == NULL || found->node->kind != SCHEMA_SCALAR ||
+			found->node->value.type != (int) wanted->type ||
+			found->required != wanted->required ||
+			(wanted->max_length > 0 &&
+			 (found->node->value.max_length <= 0 ||
+			  found->node->value.max_length > wanted->max_length));
+	}
+	if (odd || walk->entry->api->mappings != NIL)
+		ProblemAt(walk->set->problems, walk->entry->place,
+				  "a descriptor must have exactly the properties codeValue, namespace, shortDescription (required, up to 50, 255 and 75 characters), description (up to 1024), effectiveBeginDate and effectiveEndDate.");
+}
+
+static void
+BuildDescriptor(Walk *walk)
+{
+	ModelEntry *entry = walk->entry;
+	ColumnModel extra = KeyColumn(COLUMN_DISCRIMINATOR);
+	Place		place = {.path = "$",.table = 0,.prefix = "",.always = true};
+
+	CheckDescriptorShape(walk);
+	AddTable(walk, TABLE_ROOT, "dms", "Descriptor", "$", -1, "");
+	ModelAddColumn(entry, 0, "DocumentId", KeyColumn(COLUMN_DOCUMENT));
+	entry->model->tables[0].nkeys = 1;
+	WalkObject(walk, entry->api->schema, &place);
+	extra.value.type = VALUE_TEXT;
+	ModelAddColumn(entry, 0, "Discriminator", extra);
+	extra.role = COLUMN_URI;
+	extra.identity = true;
+	extra.path = "$.descriptor";
+	ModelAddColumn(entry, 0, "Uri", extra);
+}
+
+static void
+BuildPlain(Walk *walk)
+{
+	ModelEntry *entry = walk->entry;
+	const char *title = entry->api->root_table_override ?
+	entry->api->root_table_override : entry->api->name;
+	Place		place = {.path = "$",.table = 0,.prefix = "",.always = true};
+
+	AddTable(walk, TABLE_ROOT, entry->api->project->schema_name, title, "$", -1, title);
+	ModelAddColumn(entry, 0, "DocumentId", KeyColumn(COLUMN_DOCUMENT));
+	entry->model->tables[0].nkeys = 1;
+	WalkObject(walk, entry->api->schema, &place);
+}
+
+/* Metadata that points to nothing is a mistake of its author. */
+static void
+CheckUnused(Walk *walk)
+{
+	ApiResource *api = walk->entry->api;
+	Problem    *problems = walk->set->problems;
+	ListCell   *cell;
+	ListCell   *other;
+
+	foreach(cell, api->overrides)
+	{
+		ApiNameOverride *override = lfirst(cell);
+
+		if (!override->used)
+			ProblemAt(problems, override->place, "the override matches nothing.");
+	}
+	foreach(cell, api->decimals)
+	{
+		ApiDecimal *decimal = lfirst(cell);
+
+		if (!SchemaPathExists(api->schema, decimal->path, NULL))
+			ProblemAt(problems, walk->entry->place,
+					  "decimalPropertyValidationInfos: %s is not in the JSON schema.", decimal->path);
+	}
+	foreach(cell, api->mappings)
+	{
+		ApiMapping *mapping = lfirst(cell);
+		int			same = 0;
+
+		if (!SchemaPathExists(api->schema, mapping->path, NULL))
+			ProblemAt(problems, mapping->place, "%s is not in the JSON schema: it maps to no column.", mapping->path);
+		foreach(other, api->mappings)
+			same += strcmp(((ApiMapping *) lfirst(other))->path, mapping->path) == 0;
+		if (same > 1)
+			ProblemAt(problems, mapping->place, "%s is mapped more than once.", mapping->path);
+	}
+}
+
+/* Scopes, tables and columns of one resource. */
+void
+ModelBuildTables(ModelSet *set, ModelEntry *entry)
+{
+	Walk		walk = {set, entry};
+
+	if (entry->api->descriptor)
+		BuildDescriptor(&walk);
+	else
+		BuildPlain(&walk);
+	CheckUnused(&walk);
+}

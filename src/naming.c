@@ -1,0 +1,233 @@
+/*
+ * naming.c
+ *		Deriving physical names: deterministic, and never from the
+ *		neighbourhood, so that a resource has the same names in every store.
+ *
+ * Names are composed in PascalCase and folded to lower case at the end, as
+ * PostgreSQL folds identifiers that are not quoted.
+ */
+#include "postgres.h"
+
+#include "common/cryptohash.h"
+#include "common/sha2.h"
+#include "mb/pg_wchar.h"
+#include "naming.h"
+
+#define EDGE_SOURCE_KEY_MAX 256
+
+static void
+Sha256(const char *text, size_t len, uint8 digest[PG_SHA256_DIGEST_LENGTH])
+{
+	pg_cryptohash_ctx *context = pg_cryptohash_create(PG_SHA256);
+
+	if (pg_cryptohash_init(context) < 0 ||
+		pg_cryptohash_update(context, (const uint8 *) text, len) < 0 ||
+		pg_cryptohash_final(context, digest, PG_SHA256_DIGEST_LENGTH) < 0)
+		elog(ERROR, "could not compute SHA-256");
+	pg_cryptohash_free(context);
+}
+
+/* The SHA-256 of a text in lower-case hexadecimal digits. */
+char *
+Sha256Hex(const char *text, size_t len)
+{
+	uint8		digest[PG_SHA256_DIGEST_LENGTH];
+	char	   *hex = palloc(PG_SHA256_DIGEST_LENGTH * 2 + 1);
+
+	Sha256(text, len, digest);
+	for (int i = 0; i < PG_SHA256_DIGEST_LENGTH; i++)
+		snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+	return hex;
+}
+
+/* Only ASCII letters and digits, and the characters of *also*? */
+bool
+NameIsPlain(const char *name, const char *also)
+{
+	if (*name == '\0')
+		return false;
+	for (; *name; name++)
+	{
+		bool		plain = (*name >= 'a' && *name <= 'z') ||
+		(*name >= 'A' && *name <= 'Z') || (*name >= '0' && *name <= '9');
+
+		if (!plain && strchr(also, *name) == NULL)
+			return false;
+	}
+	return true;
+}
+
+/* schoolCategories -> SchoolCategories */
+char *
+NamePascal(const char *property)
+{
+	char	   *name = pstrdup(property);
+
+	name[0] = pg_ascii_toupper((unsigned char) name[0]);
+	return name;
+}
+
+static bool
+EndsWith(const char *text, const char *ending)
+{
+	size_t		n = strlen(text);
+	size_t		m = strlen(ending);
+
+	return n >= m && strcmp(text +n - m, ending) == 0;
+}
+
+/* The name without an ending, if it has it and is more than that. */
+char *
+NameWithoutSuffix(const char *name, const char *suffix)
+{
+	size_t		length = strlen(name);
+
+	if (EndsWith(name, suffix) && length > strlen(suffix))
+		length -= strlen(suffix);
+	return pnstrdup(name, length);
+}
+
+/* The singular of a lower-case English word. */
+static char *
+SingularWord(const char *word)
+{
+	static const char *const irregular[][2] = {
+		{"uses", "use"}, {"diagnoses", "diagnosis"},
+		{"analyses", "analysis"}, {"media", "medium"},
+	};
+	static const char *const drop_es[] = {
+		"sses", "uses", "ches", "shes", "xes", "zes",
+	};
+
+	for (size_t i = 0; i < lengthof(irregular); i++)
+		if (strcmp(word, irregular[i][0]) == 0)
+			return pstrdup(irregular[i][1]);
+	if (EndsWith(word, "ies"))
+		return psprintf("%.*sy", (int) strlen(word) - 3, word);
+	for (size_t i = 0; i < lengthof(drop_es); i++)
+		if (EndsWith(word, drop_es[i]))
+			return pnstrdup(word, strlen(word) - 2);
+	if (EndsWith(word, "s") && !EndsWith(word, "ss") && !EndsWith(word, "us"))
+		return pnstrdup(word, strlen(word) - 1);
+	return pstrdup(word);
+}
+
+/* SchoolCategories -> SchoolCategory: only the last word changes. */
+char *
+NameSingular(const char *pascal)
+{
+	size_t		start = strlen(pascal);
+	char	   *word;
+
+	while (start > 0 && !(pascal[start - 1] >= 'A' && pascal[start - 1] <= 'Z'))
+		start--;
+	if (start > 0)
+		start--;
+	word = pstrdup(pascal + start);
+	word[0] = pg_ascii_tolower((unsigned char) word[0]);
+	word = SingularWord(word);
+	if (start > 0 || (pascal[0] >= 'A' && pascal[0] <= 'Z'))
+		word[0] = pg_ascii_toupper((unsigned char) word[0]);
+	return psprintf("%.*s%s", (int) start, pascal, word);
+}
+
+/*
+ * A segment that was given a name of its own may repeat the end of its
+ * parent's name (ElementRatingLevel in EvaluationElement): drop the longest
+ * ending of the parent, in whole words, that the segment starts with.
+ */
+char *
+NameWithoutParentWords(const char *segment, const char *parent)
+{
+	for (const char *ending = parent; *ending; ending++)
+	{
+		size_t		length = strlen(ending);
+		bool		word = *ending >= 'A' && *ending <= 'Z';
+		bool		goes_on;
+
+		if (!word || strncmp(segment, ending, length) != 0)
+			continue;
+		goes_on = segment[length] >= 'A' && segment[length] <= 'Z';
+		if (goes_on)
+			return pstrdup(segment + length);
+	}
+	return pstrdup(segment);
+}
+
+/* The name of an object: folded, and shortened where it would be cut. */
+char *
+NamePhysical(const char *pascal)
+{
+	size_t		length = strlen(pascal);
+	char	   *name;
+
+	if (length < NAMEDATALEN)
+		name = pstrdup(pascal);
+	else
+	{
+		int			kept = pg_mbcliplen(pascal, length, NAMEDATALEN - 1 - 11);
+
+		name = psprintf("%.*s_%.10s", kept, pascal, Sha256Hex(pascal, length));
+	}
+	for (char *c = name; *c; c++)
+		*c = pg_ascii_tolower((unsigned char) *c);
+	return name;
+}
+
+/* ed-fi -> edfi */
+char *
+NameOfSchema(const char *endpoint)
+{
+	char	   *name = palloc(strlen(endpoint) + 1);
+	char	   *end = name;
+
+	for (const char *c = endpoint; *c; c++)
+		if (NameIsPlain((char[])
+/**INDENT** Error@177: Unbalanced parens */
+						{
+			*c, '\0'
+/**INDENT** Warning@177: Extra ) */
+/**INDENT** Warning@177: Extra ) */
+		}, ""))
+		* end++ = pg_ascii_tolower((unsigned char) *c);
+	*end = '\0';
+	return name;
+}
+
+static char *
+RawEdgeSourceKey(const char *project, const char *resource, bool descriptor,
+				 const char *path)
+{
+	return psprintf("%s.%s:%s:%s", project, resource,
+					descriptor ? "desc" : "docref", path);
+}
+
+/* The key of an edge source; a long one is cut and ends with its hash. */
+char *
+NameEdgeSourceKey(const char *project, const char *resource, bool descriptor,
+				  const char *path)
+{
+	char	   *key = RawEdgeSourceKey(project, resource, descriptor, path);
+	size_t		length = strlen(key);
+	int			kept;
+
+	if (pg_mbstrlen(key) <= EDGE_SOURCE_KEY_MAX)
+		return key;
+	kept = pg_mbcharcliplen(key, length, EDGE_SOURCE_KEY_MAX - 9);
+	return psprintf("%.*s|%.8s", kept, key, Sha256Hex(key, length));
+}
+
+/* The id of an edge source: the same in every store. */
+int64
+NameEdgeSourceId(const char *project, const char *resource, bool descriptor,
+				 const char *path)
+{
+	char	   *key = RawEdgeSourceKey(project, resource, descriptor, path);
+	uint8		digest[PG_SHA256_DIGEST_LENGTH];
+	uint64		id = 0;
+
+	Sha256(key, strlen(key), digest);
+	for (int i = 0; i < 8; i++)
+		id = (id << 8) | digest[i];
+	return (int64) id;
+}

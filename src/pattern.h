@@ -1,0 +1,13 @@
+/*
+ * pattern.h
+ *		The "pattern" of a JSON schema: an ECMAScript regular expression.
+ */
+#ifndef DMS_PATTERN_H
+#define DMS_PATTERN_H
+
+#include "postgres.h"
+
+extern const char *PatternCheck(const char *pattern);
+extern bool PatternMatches(const char *pattern, const char *text, int len);
+
+#endif							/* DMS_PATTERN_H */

@@ -1,0 +1,145 @@
+/*
+ * plan.c
+ *		SPI connections, prepared plans, and small helpers around results.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "compat.h"
+#include "miscadmin.h"
+#include "plan.h"
+#include "store.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+
+/*
+ * Connect to SPI.  With the owner's rights, our own statements run as the
+ * owner of the store, as the checks of foreign keys do; should an error leave
+ * this function's caller, the end of the (sub)transaction restores the user.
+ */
+void
+StoreBegin(StoreSession *session, StoreRights rights)
+{
+	session->rights = rights;
+	GetUserIdAndSecContext(&session->saved_user, &session->saved_context);
+	if (rights == RIGHTS_OF_OWNER)
+		SetUserIdAndSecContext(StoreOwner(),
+							   session->saved_context |
+							   SECURITY_LOCAL_USERID_CHANGE |
+							   SECURITY_NOFORCE_RLS);
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "could not connect to SPI");
+}
+
+/* Disconnect, and be the caller again. */
+void
+StoreEnd(StoreSession *session)
+{
+	if (SPI_finish() != SPI_OK_FINISH)
+		elog(ERROR, "could not disconnect from SPI");
+	if (session->rights == RIGHTS_OF_OWNER)
+		SetUserIdAndSecContext(session->saved_user, session->saved_context);
+}
+
+/* Make the statement's plan, once a session. */
+static void
+PrepareStatement(Statement *statement)
+{
+	SPIPlanPtr	plan;
+
+	plan = SPI_prepare_cursor(statement->sql, statement->nargs,
+							  unconstify(Oid *, statement->argtypes),
+							  CURSOR_OPT_GENERIC_PLAN);
+	if (plan == NULL)
+		elog(ERROR, "could not prepare \"%s\": %s", statement->sql,
+			 SPI_result_code_string(SPI_result));
+	if (SPI_keepplan(plan) != 0)
+		elog(ERROR, "could not keep the plan of \"%s\"", statement->sql);
+	statement->plan = plan;
+}
+
+/*
+ * Run a statement and return the number of rows; they are in SPI_tuptable.
+ *
+ * Our statements reach rows by key.  A plan that is made while a table is
+ * still small would read it from end to end, and be kept while it grows; so
+ * whenever a plan is about to be made, sequential scans are made unattractive.
+ */
+uint64
+StatementRun(Statement *statement, Datum *values, const char *nulls,
+			 bool read_only, long limit)
+{
+	bool		fresh = statement->plan == NULL;
+	int			nestlevel = 0;
+	int			result;
+
+	if (fresh)
+		PrepareStatement(statement);
+	if (fresh || !SPI_plan_is_valid(statement->plan))
+	{
+		nestlevel = NewGUCNestLevel();
+		(void) set_config_option("enable_seqscan", "off", PGC_USERSET,
+								 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	}
+	result = SPI_execute_plan(statement->plan, values, nulls, read_only, limit);
+	if (nestlevel > 0)
+		AtEOXact_GUC(true, nestlevel);
+	if (result < 0)
+		elog(ERROR, "could not run \"%s\": %s", statement->sql,
+			 SPI_result_code_string(result));
+	return SPI_processed;
+}
+
+/* Let go of a statement's plan. */
+void
+StatementForget(Statement *statement)
+{
+	if (statement->plan != NULL)
+		SPI_freeplan(statement->plan);
+	statement->plan = NULL;
+}
+
+/* Run SQL of our own making that is not worth keeping, such as DDL. */
+void
+ExecuteSql(const char *sql)
+{
+	int			result = SPI_execute(sql, false, 0);
+
+	if (result < 0)
+		elog(ERROR, "could not run \"%s\": %s", sql,
+			 SPI_result_code_string(result));
+}
+
+/* A value of the last result; columns count from 1. */
+Datum
+ResultDatum(uint64 row, int column, bool *isnull)
+{
+	return SPI_getbinval(SPI_tuptable->vals[row], SPI_tuptable->tupdesc,
+						 column, isnull);
+}
+
+/* A text of the last result; NULL for NULL. */
+char *
+ResultText(uint64 row, int column)
+{
+	return SPI_getvalue(SPI_tuptable->vals[row], SPI_tuptable->tupdesc, column);
+}
+
+/* A text[] of C strings; NULL pointers become NULL elements. */
+Datum
+TextArrayDatum(int n, const char *const *texts)
+{
+	Datum	   *values = palloc(sizeof(Datum) * Max(n, 1));
+	bool	   *nulls = palloc0(sizeof(bool) * Max(n, 1));
+	int			dims[1] = {n};
+	int			bounds[1] = {1};
+
+	for (int i = 0; i < n; i++)
+	{
+		nulls[i] = texts[i] == NULL;
+		values[i] = nulls[i] ? (Datum) 0 : CStringGetTextDatum(texts[i]);
+	}
+	return PointerGetDatum(construct_md_array(values, nulls, 1, dims, bounds,
+											  TEXTOID, -1, false,
+											  TYPALIGN_INT));
+}

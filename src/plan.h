@@ -1,0 +1,52 @@
+/*
+ * plan.h
+ *		The one place that connects to SPI and keeps prepared plans.
+ */
+#ifndef DMS_PLAN_H
+#define DMS_PLAN_H
+
+#include "postgres.h"
+
+#include "executor/spi.h"
+
+#define STATEMENT_MAX_ARGS 12
+
+/*
+ * A statement of fixed text.  Its plan is made at first use, kept for the
+ * session and revalidated by PostgreSQL when what it depends on changes.
+ */
+typedef struct Statement
+{
+	const char *sql;
+	int			nargs;
+	const Oid  *argtypes;
+	SPIPlanPtr	plan;
+} Statement;
+
+/* Whose rights the statements run with. */
+typedef enum StoreRights
+{
+	RIGHTS_OF_CALLER,
+	RIGHTS_OF_OWNER
+} StoreRights;
+
+typedef struct StoreSession
+{
+	Oid			saved_user;
+	int			saved_context;
+	StoreRights rights;
+} StoreSession;
+
+extern void StoreBegin(StoreSession *session, StoreRights rights);
+extern void StoreEnd(StoreSession *session);
+
+extern uint64 StatementRun(Statement *statement, Datum *values,
+						   const char *nulls, bool read_only, long limit);
+extern void StatementForget(Statement *statement);
+
+extern void ExecuteSql(const char *sql);
+extern Datum ResultDatum(uint64 row, int column, bool *isnull);
+extern char *ResultText(uint64 row, int column);
+extern Datum TextArrayDatum(int n, const char *const *texts);
+
+#endif							/* DMS_PLAN_H */

@@ -1,0 +1,63 @@
+/*
+ * report.h
+ *		Every user-facing error of the extension is built here.
+ *
+ * A problem collects what is wrong, each finding with its place, and is then
+ * raised as one error: SQLSTATE and message for SQL callers, and a DETAIL that
+ * is one JSON object with the members of an API problem body.
+ */
+#ifndef DMS_REPORT_H
+#define DMS_REPORT_H
+
+#include "postgres.h"
+
+#include "nodes/pg_list.h"
+
+#define ERRCODE_DMS_INVALID_DOCUMENT MAKE_SQLSTATE('Z', 'D', '4', '0', '0')
+#define ERRCODE_DMS_NO_DOCUMENT MAKE_SQLSTATE('Z', 'D', '4', '0', '4')
+#define ERRCODE_DMS_ETAG_MISMATCH MAKE_SQLSTATE('Z', 'D', '4', '1', '2')
+#define ERRCODE_DMS_SCHEMA_REFUSED MAKE_SQLSTATE('Z', 'D', '4', '2', '2')
+
+/* What can be wrong; problem_cases[] in report.c says how each is told. */
+typedef enum ProblemCase
+{
+	PROBLEM_BODY_NOT_VALID,
+	PROBLEM_BODY_EMPTY,
+	PROBLEM_ID_MISMATCH,
+	PROBLEM_KEY_CHANGE,
+	PROBLEM_CASCADE_EQUALITY,
+	PROBLEM_ARGUMENT,
+	PROBLEM_UNRESOLVED_DESCRIPTOR,
+	PROBLEM_UNRESOLVED_REFERENCE,
+	PROBLEM_STILL_REFERENCED,
+	PROBLEM_IDENTITY_TAKEN,
+	PROBLEM_ETAG_MISMATCH,
+	PROBLEM_NO_DOCUMENT,
+	PROBLEM_UNKNOWN_RESOURCE,
+	PROBLEM_NOT_DEPLOYED,
+	PROBLEM_SCHEMA_REFUSED,
+	PROBLEM_CASCADE_TOO_LARGE,
+	PROBLEM_EDGES_DIFFER,
+	PROBLEM_NOT_SUPPORTED
+} ProblemCase;
+
+typedef struct Problem
+{
+	ProblemCase kind;
+	int			count;			/* findings, also those beyond the limit */
+	List	   *findings;		/* of Finding, in the order found */
+	const char *hint;
+} Problem;
+
+extern Problem *ProblemNew(ProblemCase kind);
+extern void ProblemAt(Problem *problem, const char *path,
+					  const char *format,...) pg_attribute_printf(3, 4);
+extern void ProblemNote(Problem *problem,
+						const char *format,...) pg_attribute_printf(2, 3);
+extern void ProblemRaise(Problem *problem, const char *format,...)
+			pg_attribute_printf(2, 3) pg_attribute_noreturn();
+extern void ReportError(ProblemCase kind, const char *hint,
+						const char *format,...)
+			pg_attribute_printf(3, 4) pg_attribute_noreturn();
+
+#endif							/* DMS_REPORT_H */
