@@ -82,9 +82,9 @@ SELECT dms.referential_id('P', 'R', ARRAY[ARRAY['$.a'], ARRAY['$.b']], ARRAY[ARR
 
 -- A value could pretend to be two elements.  Only the boundary itself is
 -- refused: a descriptor has a '#', and prices have a '$'.
+\set VERBOSITY default
 SELECT dms.referential_id('P', 'R', ARRAY['$.a'], ARRAY['1#$.b=2']);
 SELECT dms.referential_id('P', 'R', ARRAY['$.a', '$.b'], ARRAY['#', '$.5 #5 #$']) IS NOT NULL AS allowed;
-\set VERBOSITY default
 
 --
 -- dms.uuid_v7: new UUIDs that sort by the time of their making

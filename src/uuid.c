@@ -19,6 +19,7 @@
 #include "utils/array.h"
 #include "utils/builtins.h"
 
+#include "report.h"
 #include "uuid.h"
 
 PG_FUNCTION_INFO_V1(dms_uuid_v5);
@@ -124,10 +125,9 @@ ReferentialId(const char *project, const char *resource, int n,
 	for (int i = 0; i < n; i++)
 	{
 		if (ReferentialValueIsAmbiguous(values[i]))
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("the value of \"%s\" contains \"%s\", which would make the identity ambiguous",
-							paths[i], ELEMENT_BOUNDARY)));
+			ReportError(PROBLEM_ARGUMENT, NULL,
+						"the value of \"%s\" contains \"%s\", which would make the identity ambiguous",
+						paths[i], ELEMENT_BOUNDARY);
 		if (i > 0)
 			appendStringInfoChar(&name, '#');
 		appendStringInfoString(&name, paths[i]);
@@ -165,9 +165,7 @@ GetName(FunctionCallInfo fcinfo, int argument, const char *what)
 	if (!PG_ARGISNULL(argument))
 		name = TextToUtf8(PG_GETARG_DATUM(argument));
 	if (name == NULL || name[0] == '\0')
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("%s must be given", what)));
+		ReportError(PROBLEM_ARGUMENT, NULL, "%s must be given", what);
 	return name;
 }
 
@@ -180,18 +178,12 @@ GetStrings(FunctionCallInfo fcinfo, int argument, const char *what, int *n)
 	char	  **strings;
 
 	if (PG_ARGISNULL(argument))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("%s must be given", what)));
+		ReportError(PROBLEM_ARGUMENT, NULL, "%s must be given", what);
 	array = PG_GETARG_ARRAYTYPE_P(argument);
 	if (ARR_NDIM(array) > 1)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("%s must be an array of one dimension", what)));
+		ReportError(PROBLEM_ARGUMENT, NULL, "%s must be an array of one dimension", what);
 	if (array_contains_nulls(array))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("%s must not contain NULL", what)));
+		ReportError(PROBLEM_ARGUMENT, NULL, "%s must not contain NULL", what);
 	deconstruct_array(array, TEXTOID, -1, false, TYPALIGN_INT, &elements, NULL, n);
 	strings = palloc(sizeof(char *) * (*n + 1));
 	for (int i = 0; i < *n; i++)
@@ -234,20 +226,15 @@ dms_referential_id(PG_FUNCTION_ARGS)
 	pg_uuid_t	uuid;
 
 	if (npaths != nvalues)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("paths and vals must have the same length, not %d and %d",
-						npaths, nvalues)));
+		ReportError(PROBLEM_ARGUMENT, NULL,
+					"paths and vals must have the same length, not %d and %d",
+					npaths, nvalues);
 	if (npaths == 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("an identity has at least one path")));
+		ReportError(PROBLEM_ARGUMENT, NULL, "an identity has at least one path");
 	for (int i = 0; i < npaths; i++)
 	{
 		if (paths[i][0] == '\0')
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("a path must not be empty")));
+			ReportError(PROBLEM_ARGUMENT, NULL, "a path must not be empty");
 	}
 	ReferentialId(project, resource, npaths, (const char *const *) paths,
 				  (const char *const *) values, &uuid);
