@@ -38,8 +38,8 @@ my $FIRST_DAY = 1577836800;    # 2020-01-01
 
   seed         a number; another seed gives other values (default 0)
   elements     elements of each array of a full document (default 2)
-  spice        true: strings with quotes, backslashes, accents and emoji, of
-               full length, numbers at the limits of their types
+  spice        true: strings of full length with all that has to be escaped,
+               numbers at the limits of their types
   descriptors  {"Project.Resource" => [document, ...]} to use first, before
                inventing any; they are part of the list when used
 
@@ -1050,7 +1050,8 @@ sub _fresh_decimal
 		require Math::BigFloat;
 		my $text = ('9' x max(0, $whole - 4)) . sprintf('%04d', $n % 10000);
 		$text = $whole > 0 ? substr($text, -$whole) : '0';
-		return Math::BigFloat->new($text . '.' . ('9' x $places));
+		my $sign = $n % 2 && !defined $domain->{minimum} ? '-' : '';
+		return Math::BigFloat->new("$sign$text." . ('9' x $places));
 	}
 	my $limit = $whole > 0 ? 10**min($whole, 4) : 1;
 	$limit = min($limit, $domain->{maximum}) if defined $domain->{maximum};
@@ -1067,13 +1068,7 @@ sub _fresh_string
 	my $high = $domain->{maxLength} || 1000;
 
 	my $text = ucfirst($name) . " $n";
-	if ($self->{spice} && $high >= 20)
-	{
-		my $end = " $n.";
-		$text = "\x{c9}t\x{e9} \"\\/\x{1F600}\t\x{4e2d} ";
-		$text .= 'x' x min($high - length($text . $end), 300);
-		$text .= $end;
-	}
+	$text = _spiced_text($domain, $high, $n) if $self->{spice} && $high >= 20;
 	if (length $text > $high)
 	{
 		# Letters and digits, most varying last, so that short fields differ.
@@ -1088,6 +1083,29 @@ sub _fresh_string
 	}
 	$text = ('A' x ($low - length $text)) . $text if length $text < $low;
 	return $text;
+}
+
+# Full length, hard to compress, mostly of four bytes a character, with what
+# JSON and SQL have to escape.  Only a string without a pattern may hold line
+# breaks, and none may begin or end with a blank.
+sub _spiced_text
+{
+	my ($domain, $length, $n) = @_;
+
+	my @special = ('"', '\\', '/', "'", '%', '#', '{', "\t", "\x{1}", "\x{7f}", "\x{e9}", "e\x{301}");
+	push @special, "\n", "\x{2028}" unless defined $domain->{pattern};
+	my $end    = " $n.";
+	my $text   = "\x{c9}t\x{e9}";
+	my $random = $n + 1;
+	while (1)
+	{
+		$random = ($random * 1103515245 + 12345) % 2147483648;
+		my $pick = $random >> 8;
+		my $next = $pick % 8 ? chr(0x20000 + $pick % 42000) : $special[ ($pick >> 3) % @special ];
+		last if length("$text$next$end") > $length;
+		$text .= $next;
+	}
+	return "$text$end";
 }
 
 #
