@@ -69,7 +69,8 @@ sub test_vectors
 			'Ed-Fi', 'EducationOrganization', [ '$.educationOrganizationId', 123 ]
 		],
 		[
-			'Ed-FiGradeLevelDescriptor$.descriptor=uri://ed-fi.org/gradeleveldescriptor#tenth grade',
+			'Ed-FiGradeLevelDescriptor$.descriptor='
+			  . 'uri://ed-fi.org/gradeleveldescriptor#tenth grade',
 			'a0154e45-ee01-5789-9992-267c73f71f22',
 			'Ed-Fi',
 			'GradeLevelDescriptor',
@@ -212,8 +213,9 @@ sub small_schema
 									resourceName       => 'Thing',
 									referenceJsonPaths => [
 										{
-											identityJsonPath  => '$.number',
-											referenceJsonPath => '$.inner.parentThingReference.number',
+											identityJsonPath => '$.number',
+											referenceJsonPath =>
+											  '$.inner.parentThingReference.number',
 										}
 									],
 								},
@@ -228,7 +230,7 @@ sub small_schema
 									amount          => { type => 'number' },
 									flag            => { type => 'boolean' },
 									day             => { type => 'string', format => 'date' },
-									moment          => { type => 'string', format => 'date-time' },
+									moment => { type => 'string', format => 'date-time' },
 									hour            => { type => 'string', format => 'time' },
 									text            => { type => 'string', maxLength => 20 },
 									colorDescriptor => { type => 'string', maxLength => 306 },
@@ -279,9 +281,11 @@ sub test_small_schema
 			'{"Big":"B","number":1,"text":"t","_ext":{"more":{"a":"x"}}}' ],
 		[ 'unknown and null', '{"number":1,"text":null,"Text":"x","inner":{"z":1,"a":"y"}}',
 			'{"inner":{"a":"y"},"number":1}' ],
-		[ 'fields of the store', '{"id":"x","number":1,"_etag":"1","_lastModifiedDate":"y","link":{}}',
+		[ 'fields of the store',
+			'{"id":"x","number":1,"_etag":"1","_lastModifiedDate":"y","link":{}}',
 			'{"number":1}' ],
-		[ 'empty objects and scopes', '{"number":1,"inner":{"a":null},"_ext":{"more":{}}}', '{"number":1}' ],
+		[ 'empty objects and scopes', '{"number":1,"inner":{"a":null},"_ext":{"more":{}}}',
+			'{"number":1}' ],
 		[ 'arrays without content', '{"number":1,"list":[{}],"deep":[]}', '{"number":1}' ],
 		[ 'nested arrays', '{"number":1,"deep":[{"list":[]},{"b":"x","list":[{}]}]}',
 			'{"deep":[{},{"b":"x","list":[{}]}],"number":1}' ],
@@ -289,8 +293,9 @@ sub test_small_schema
 		[ 'rounding', '{"number":1e1,"amount":"999.994"}', '{"amount":999.99,"number":10}' ],
 		[ 'booleans', '{"number":1,"flag":"False"}', '{"flag":false,"number":1}' ],
 		[ 'boolean digit', '{"number":1,"flag":1}', '{"flag":true,"number":1}' ],
-		[ 'dates', '{"number":1,"day":"1/31/2025","moment":"2025-01-31T01:00:00+02:00","hour":"08:30:00"}',
-			'{"day":"2025-01-31","hour":"08:30:00","moment":"2025-01-30T23:00:00Z","number":1}' ],
+		[ 'dates', '{"number":1,"day":"1/31/2025","moment":"2025-01-31T01:00:00+02:00"}',
+			'{"day":"2025-01-31","moment":"2025-01-30T23:00:00Z","number":1}' ],
+		[ 'times', '{"number":1,"hour":"08:30:00"}', '{"hour":"08:30:00","number":1}' ],
 		[ 'blanks', '{"number":1,"text":" t ","shortDescription":" s "}',
 			'{"number":1,"shortDescription":"s","text":" t "}' ],
 		[ 'strings', '{"number":1,"text":"\u0001\t\"\\\/\ud83d\ude00"}',
@@ -310,21 +315,27 @@ sub test_small_schema
 		'{"colorDescriptor":"uri://x#Red","number":1}',
 		'descriptors come back in their stored case');
 
-	my ($body, $added) = returned_body('{ "id": "u", "b" : 1.50, "a": [ ], "_etag":"3", "_lastModifiedDate":"d"}');
+	my ($body, $added) =
+	  returned_body('{ "id": "u", "b" : 1.50, "a": [ ], "_etag":"3", "_lastModifiedDate":"d"}');
 	is($body, '{"b":1.50,"a":[]}', 'a returned body keeps its order and spelling');
 	is_deeply($added, { id => 'u', _etag => '3', _lastModifiedDate => 'd' }, 'the added fields');
-	ok(!eval { returned_body('{"b":1,"id":"u","_etag":"3","_lastModifiedDate":"d"}') }, 'id must be first');
+	ok(!eval { returned_body('{"b":1,"id":"u","_etag":"3","_lastModifiedDate":"d"}') },
+		'id must be first');
 
-	my $text = '{"number":"7","colorDescriptor":"URI://x#RED","inner":{"parentThingReference":{"number":5.0}}}';
+	my $text = '{"number":"7","colorDescriptor":"URI://x#RED",'
+	  . '"inner":{"parentThingReference":{"number":5.0}}}';
+	my @ids = (document_ids($schema, $thing, $text), reference_ids($schema, $thing, $text));
 	is_deeply(
-		[ map { $_->{name} } document_ids($schema, $thing, $text), reference_ids($schema, $thing, $text) ],
+		[ map { $_->{name} } @ids ],
 		[
 			'SmallThing$.number=7', 'SmallColorDescriptor$.descriptor=uri://x#red',
 			'SmallThing$.number=5'
 		],
 		'identities of a document and of its references');
 
-	is(join(' ', validate($schema, $thing, '{"text":"012345678901234567890","amount":1234,"x":1}')),
+	my $wrong = '{"text":"012345678901234567890","amount":1234,"x":1}';
+	is(
+		join(' ', validate($schema, $thing, $wrong)),
 		'$.number: missing $.amount: too many digits $.text: too long $.x: unknown',
 		'the validator sees errors');
 
@@ -333,9 +344,12 @@ sub test_small_schema
 		[ map { "$_->{pg_schema}.$_->{name}" } @tables ],
 		[qw(small.thing more.thingextension small.thingdeep small.thingdeeplist small.thinglist)],
 		'tables');
-	is_deeply($tables[3]{key}, [qw(thing_documentid deepordinal ordinal)], 'key of a nested collection');
-	is(join(' ', map { $_->{name} } grep { ($_->{path} || '') =~ /Reference/ } @{ $tables[0]{columns} }),
-		'innerparentthing_documentid', 'a reference in an inlined object');
+	is_deeply($tables[3]{key}, [qw(thing_documentid deepordinal ordinal)],
+		'key of a nested collection');
+	is_deeply(
+		[ map { $_->{name} } grep { $_->{kind} eq 'reference' } @{ $tables[0]{columns} } ],
+		['innerparentthing_documentid'],
+		'a reference in an inlined object');
 	return;
 }
 
@@ -377,7 +391,8 @@ sub test_counts
 		foreach my $path (@{ $resource->{identity} })
 		{
 			my $is_descriptor = $schema->descriptor_of($resource, $path) ? 1 : 0;
-			push @odd, "$resource->{key} $path" if $is_descriptor != ($path =~ /Descriptor\z/ ? 1 : 0);
+			my $is_called_so  = $path =~ /Descriptor\z/                  ? 1 : 0;
+			push @odd, "$resource->{key} $path" if $is_descriptor != $is_called_so;
 		}
 	}
 	is("@odd", '', 'identity paths that end in Descriptor are the descriptors');
@@ -426,7 +441,8 @@ sub test_documents
 		note scalar(@entries) . " documents, " . scalar(@skipped) . " resources skipped";
 		is("@skipped", '', "$name: no resource is skipped");
 		is(scalar(grep { $_->{kind} eq 'full' } @entries), 387, "$name: full documents");
-		is(join("\n", problems($schema, $generator, @entries)), '', "$name: valid, and all references resolve");
+		is(join("\n", problems($schema, $generator, @entries)),
+			'', "$name: valid, and all references resolve");
 		is(join(' ', incomplete($schema, $generator)), '', "$name: full documents are full");
 
 		my $again = Dms::Generate->new(schema => $schema, %$args);
@@ -440,9 +456,11 @@ sub test_documents
 	is(join("\n", problems($schema, $minimal, $minimal->entries)), '', 'minimal documents');
 
 	my $many  = Dms::Generate->new(schema => $schema);
-	my @types = map { $schema->resource('ed-fi', $_) } qw(students studentSchoolAssociations sections grades);
+	my @types = map { $schema->resource('ed-fi', $_) }
+	  qw(students studentSchoolAssociations sections grades);
 	$many->many($_, 30, fresh_references => 1) foreach @types;
-	is(join("\n", problems($schema, $many, $many->entries)), '', 'many documents of one resource');
+	is(join("\n", problems($schema, $many, $many->entries)),
+		'', 'many documents of one resource');
 	return;
 }
 
@@ -454,7 +472,8 @@ sub test_validator_sees
 	my $resource  = $schema->resource('ed-fi', 'bellSchedules');
 	my $verdict   = sub {
 		my ($change) = @_;
-		my $document = JSON::PP->new->decode($generator->json($generator->full($resource)->{document}));
+		my $text     = $generator->json($generator->full($resource)->{document});
+		my $document = JSON::PP->new->decode($text);
 		$change->($document);
 		return join(' ', validate($schema, $resource, $generator->json($document)));
 	};
@@ -490,7 +509,8 @@ sub problems
 		push @problems, document_problems($schema, $resource, $text, \%known);
 		foreach my $id (document_ids($schema, $resource, $text))
 		{
-			push @problems, "$resource->{key}: $id->{name} is there already" if $known{ $id->{uuid} }++;
+			push @problems, "$resource->{key}: $id->{name} is there already"
+			  if $known{ $id->{uuid} }++;
 		}
 	}
 	return @problems;
@@ -566,14 +586,16 @@ sub test_variants
 			foreach my $needed (@{ $variant->{needs} })
 			{
 				my $type = $schema->resource($needed->{project}, $needed->{resource});
-				push @problems, document_problems($schema, $type, $generator->json($needed->{document}), \%known);
-				$known{ $_->{uuid} } = 1 foreach document_ids($schema, $type, $needed->{document});
+				my $text = $generator->json($needed->{document});
+				push @problems, document_problems($schema, $type, $text, \%known);
+				$known{ $_->{uuid} } = 1 foreach document_ids($schema, $type, $text);
 			}
 			my $text = $generator->json($variant->{document});
+			my $name = "$resource->{key}: $variant->{kind} at $variant->{path}";
 			push @problems, document_problems($schema, $resource, $text, \%known);
-			push @problems, "$resource->{key}: $variant->{kind} at $variant->{path} changes nothing"
+			push @problems, "$name changes nothing"
 			  if canonical_text($schema, $resource, $text) eq $before;
-			push @problems, "$resource->{key}: $variant->{kind} at $variant->{path} changes the identity"
+			push @problems, "$name changes the identity"
 			  if (document_ids($schema, $resource, $text))[0]{uuid} ne $id->{uuid};
 		}
 	}

@@ -478,8 +478,12 @@ sub _render_ordered
 {
 	my ($data) = @_;
 
-	return '{' . join(',', map { _quote($_) . ':' . _render_ordered($data->{$_}) } @{ $order->{$data} }) . '}'
-	  if ref $data eq 'HASH';
+	if (ref $data eq 'HASH')
+	{
+		my @pairs =
+		  map { _quote($_) . ':' . _render_ordered($data->{$_}) } @{ $order->{$data} };
+		return '{' . join(',', @pairs) . '}';
+	}
 	return '[' . join(',', map { _render_ordered($_) } @$data) . ']' if ref $data eq 'ARRAY';
 	return render($data);
 }

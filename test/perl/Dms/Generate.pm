@@ -21,14 +21,13 @@ use warnings;
 
 use Carp qw(croak);
 use JSON::PP ();
-use List::Util qw(max min);
-use POSIX qw(strftime);
+use List::Util qw(max);
+
+use Dms::Values;
+use Dms::Variants;
 
 # Variation runs out somewhere (a boolean, a year); give up clearly after this.
 my $MAX_ATTEMPTS = 60;
-
-my $DAY       = 86400;
-my $FIRST_DAY = 1577836800;    # 2020-01-01
 
 =head1 METHODS
 
@@ -49,20 +48,18 @@ sub new
 {
 	my ($class, %args) = @_;
 
-	my $self = bless {
+	return bless {
 		schema      => $args{schema} || croak("schema is missing"),
 		seed        => $args{seed}     || 0,
 		elements    => $args{elements} || 2,
 		spice       => $args{spice}    || 0,
+		values      => Dms::Values->new(%args),
 		given       => $args{descriptors} || {},
 		entries     => [],    # in load order
 		by_resource => {},    # resource key -> [entry, ...]
 		taken       => {},    # identity -> entry; aliases included
-		counter     => {},
 		making      => {},
 	}, $class;
-	$self->_collect_domains;
-	return $self;
 }
 
 =item $g->all
@@ -165,240 +162,15 @@ sub json
 
 =item $g->variants($entry)
 
-Changed versions of a document, each still valid.  A list of
-
-  kind      'root_scalar'     a scalar of the root that is no key
-            'scalar'          a scalar inside a collection
-            'swapped'         the first two elements of a collection swapped
-            'removed'         the last element of a collection removed
-            'added'           a new element at the end of a collection
-            'descriptor_case' all descriptors in other case
-  path      the changed value, array or '$', with indices
-  array     JSON path of the collection (`$.addresses[*]`), where one changed
-  scope     JSON path of the object whose row holds the changed scalar: the
-            collection, or an extension of it (`$.addresses[*]._ext.sample`)
-  document  the new body
-  needs     entries that must be written before it (new targets and descriptors)
-
-There is one for each place of the document where its kind is possible;
-resources without such a place have none of that kind.
+Changed versions of a document; see Dms::Variants.
 
 =cut
 
 sub variants
 {
 	my ($self, $entry) = @_;
-	my $resource = $self->{schema}->resource($entry->{project}, $entry->{resource});
 
-	my @places;
-	_collect_places($resource, $resource->{schema}, $entry->{document}, '$', '$', '$', undef,
-		\@places);
-
-	my @variants = $self->_scalar_variants($resource, $entry, @places);
-	foreach my $place (grep { $_->{is_array} } @places)
-	{
-		push @variants, $self->_array_variants($resource, $entry, $place);
-	}
-	push @variants, $self->_case_variant($resource, $entry);
-	return @variants;
-}
-
-# All scalars and arrays that a document really has.
-sub _collect_places
-{
-	my ($resource, $schema, $data, $wild, $path, $scope, $array, $places) = @_;
-
-	if ($schema->{type} eq 'object')
-	{
-		return if $resource->{reference_at}{$wild};
-		$scope = $wild if $wild =~ /\._ext\.[^.]+\z/;
-		_collect_places($resource, $schema->{properties}{$_}, $data->{$_}, "$wild.$_",
-			"$path.$_", $scope, $array, $places)
-		  foreach grep { exists $data->{$_} } sort keys %{ $schema->{properties} };
-		return;
-	}
-	my $place = {
-		wild   => $wild,
-		path   => $path,
-		scope  => $scope,
-		array  => $array,
-		schema => $schema,
-		data   => $data,
-	};
-	if ($schema->{type} eq 'array')
-	{
-		@$place{qw(is_array array)} = (1, "$wild\[*]");
-		_collect_places($resource, $schema->{items}, $data->[$_], "$wild\[*]",
-			"$path\[$_]", "$wild\[*]", "$wild\[*]", $places)
-		  foreach 0 .. $#$data;
-	}
-	push @$places, $place;
-	return;
-}
-
-# One changed scalar for each scope, and one for each array.  A scalar that
-# makes elements distinct is changed only when there is no other.
-sub _scalar_variants
-{
-	my ($self, $resource, $entry, @places) = @_;
-
-	my %fixed = map { $_ => 1 } @{ $resource->{identity} }, map { @$_ } @{ $resource->{equality} };
-	my %key = map { $_ => 1 } map { @{ $_->{paths} } } @{ $resource->{uniqueness} };
-	my %done;
-	my @variants;
-	foreach my $place (sort { !!$key{ $a->{wild} } <=> !!$key{ $b->{wild} } } @places)
-	{
-		next if $place->{is_array} || $fixed{ $place->{wild} };
-		next if $resource->{descriptor_at}{ $place->{wild} };
-		next if $resource->{is_descriptor} && $place->{wild} =~ /\.(?:namespace|codeValue)\z/;
-		next if $done{ $place->{scope} };
-
-		my $value = $self->_other_value($resource, $place);
-		next unless defined $value;
-		$done{ $place->{scope} } = 1;
-		push @variants,
-		  {
-			kind     => $place->{array} ? 'scalar' : 'root_scalar',
-			path     => $place->{path},
-			array    => $place->{array},
-			scope    => $place->{scope},
-			document => _with($entry->{document}, $place->{path}, sub { $value }),
-			needs    => [],
-		  };
-	}
-	return @variants;
-}
-
-# A value other than the present one, or undef when there is none.
-sub _other_value
-{
-	my ($self, $resource, $place) = @_;
-
-	my ($leaf) = $place->{wild} =~ /([^.]+)\z/;
-	foreach (1 .. 3)
-	{
-		my $value = $self->_fresh($self->_domain($resource, $place->{wild}), $leaf);
-		return $value if $value ne $place->{data};
-	}
-	return;
-}
-
-sub _array_variants
-{
-	my ($self, $resource, $entry, $place) = @_;
-	my @variants;
-
-	my $add = sub {
-		my ($kind, $change) = @_;
-		push @variants,
-		  {
-			kind     => $kind,
-			path     => $place->{path},
-			array    => $place->{array},
-			scope    => $place->{array},
-			document => _with($entry->{document}, $place->{path}, $change),
-			needs    => [],
-		  };
-	};
-	if (@{ $place->{data} } > 1)
-	{
-		$add->('swapped', sub { my ($x, $y, @z) = @{ $_[0] }; [ $y, $x, @z ] });
-		$add->('removed', sub { my @e = @{ $_[0] }; pop @e; \@e })
-		  if @{ $place->{data} } > ($place->{schema}{minItems} || 0);
-	}
-
-	# The new element may need new targets.
-	my $before = @{ $self->{entries} };
-	my $draft  = $self->_draft(
-		$resource,
-		full    => 1,
-		attempt => 0,
-		preset  => $entry->{document},
-		extra   => $place->{path});
-	push @variants,
-	  {
-		kind     => 'added',
-		path     => $place->{path},
-		array    => $place->{array},
-		scope    => $place->{array},
-		document => _fill($draft->{tree}, $draft),
-		needs    => [ @{ $self->{entries} }[ $before .. $#{ $self->{entries} } ] ],
-	  };
-	return @variants;
-}
-
-sub _case_variant
-{
-	my ($self, $resource, $entry) = @_;
-
-	my $flip = sub { (my $text = $_[0]) =~ tr/a-zA-Z/A-Za-z/; $text };
-	my $document = $entry->{document};
-	if ($resource->{is_descriptor})
-	{
-		$document = _with($document, "\$.$_", $flip) foreach qw(namespace codeValue);
-	}
-	my $changed = $resource->{is_descriptor};
-	foreach my $path ($self->_leaf_paths($resource->{schema}, $document, '$', '$'))
-	{
-		next unless $self->{schema}->descriptor_of($resource, $path->[0]);
-		$document = _with($document, $path->[1], $flip);
-		$changed = 1;
-	}
-	return unless $changed;
-	return {
-		kind     => 'descriptor_case',
-		path     => '$',
-		array    => undef,
-		scope    => '$',
-		document => $document,
-		needs    => [],
-	};
-}
-
-# [path without indices, path with indices] of all scalars.
-sub _leaf_paths
-{
-	my ($self, $schema, $data, $wild, $path) = @_;
-
-	if ($schema->{type} eq 'object')
-	{
-		return map {
-			$self->_leaf_paths($schema->{properties}{$_}, $data->{$_}, "$wild.$_", "$path.$_")
-		} sort keys %$data;
-	}
-	if ($schema->{type} eq 'array')
-	{
-		return map {
-			$self->_leaf_paths($schema->{items}, $data->[$_], "$wild\[*]", "$path\[$_]")
-		} 0 .. $#$data;
-	}
-	return [ $wild, $path ];
-}
-
-# A copy of the data with the value at one path (with indices) changed.  Only
-# the way down to it is copied.
-sub _with
-{
-	my ($data, $path, $change) = @_;
-
-	my (undef, @steps) = split /[.\[\]]+/, $path;
-	my $walk;
-	$walk = sub {
-		my ($here, @rest) = @_;
-
-		return $change->($here) unless @rest;
-		my $step = shift @rest;
-		if (ref $here eq 'ARRAY')
-		{
-			my @copy = @$here;
-			$copy[$step] = $walk->($copy[$step], @rest);
-			return \@copy;
-		}
-		return { %$here, $step => $walk->($here->{$step}, @rest) };
-	};
-	my $copy = $walk->($data, @steps);
-	undef $walk;    # it holds itself
-	return $copy;
+	return Dms::Variants::variants($self, $entry);
 }
 
 #
@@ -745,7 +517,7 @@ sub _find_or_make
 	{
 		last if $found;
 		$found = $self->_find($ref, $partial, $not, $salt)
-		  || eval { $self->_make_target($ref, $partial, $not, $salt) };
+		  || eval { $self->_make_target($ref, $partial, $salt) };
 		$draft->{why} = $@;
 	}
 	croak "$draft->{resource}{key}: no target for $r->{path}: $draft->{why}"
@@ -794,7 +566,7 @@ sub _find
 
 sub _make_target
 {
-	my ($self, $ref, $partial, $avoid, $salt) = @_;
+	my ($self, $ref, $partial, $salt) = @_;
 
 	my $why = '';
 	foreach my $type ($self->_target_types($ref, $salt))
@@ -804,7 +576,7 @@ sub _make_target
 		{
 			my @paths = @{ $self->{schema}->target($ref)->{identity} };
 			my %own;
-			@own{@paths} = _super_order($type, @paths);
+			@own{@paths} = Dms::Values::own_paths($type, @paths);
 			%given = map { $own{$_} => $partial->{$_} } keys %$partial;
 		}
 		my $entry = eval { $self->_make($type, given => \%given) };
@@ -814,18 +586,8 @@ sub _make_target
 	die $why;
 }
 
-# The subclass' own identity paths behind the given abstract paths: renamed for
-# a domain entity, the same for an association.
-sub _super_order
-{
-	my ($type, @paths) = @_;
-
-	return @paths unless $type->{super}{identity_path};
-	return ($type->{identity}[0]);
-}
-
 #
-# Values
+# Values that no reference gives
 #
 
 sub _choose
@@ -845,9 +607,9 @@ sub _choose
 		return;
 	}
 	my @same = grep { _class($draft, $_) == $class } @{ $draft->{slots} };
-	my $domain =
-	  _intersect(map { $self->_domain($resource, $_->{wild}) } @same);
-	$draft->{value}{$class} = $self->_fresh($domain, $self->_counter_name($resource, $slot));
+	$draft->{value}{$class} = $self->{values}->fresh(
+		$self->{values}->domain($resource, map { $_->{wild} } @same),
+		$self->_counter_name($resource, $slot));
 	return;
 }
 
@@ -878,234 +640,6 @@ sub _counter_name
 	return $leaf unless $resource->{super};
 	return $leaf unless grep { $_ eq $slot->{wild} } @{ $resource->{identity} };
 	return "$resource->{super}{name} key";
-}
-
-sub _domain
-{
-	my ($self, $resource, $path) = @_;
-
-	return $self->{domains}{ $resource->{key} }{$path} ||=
-	  _read_domain($resource, $path, $self->{schema}->node($resource, $path));
-}
-
-sub _read_domain
-{
-	my ($resource, $path, $schema) = @_;
-
-	my %domain;
-	$domain{$_} = $schema->{$_}
-	  foreach grep { defined $schema->{$_} }
-	  qw(type format minimum maximum minLength maxLength pattern);
-	if (my $decimal = $resource->{decimals}{$path})
-	{
-		@domain{qw(digits places)} = @$decimal;
-	}
-	return \%domain;
-}
-
-sub _intersect
-{
-	my ($first, @rest) = @_;
-
-	my %domain = %$first;
-	foreach my $other (@rest)
-	{
-		foreach my $key (keys %$other)
-		{
-			my ($here, $there) = ($domain{$key}, $other->{$key});
-			if (!defined $here) { $domain{$key} = $there }
-			elsif ($key =~ /^min/) { $domain{$key} = max($here, $there) }
-			elsif ($key =~ /^(?:max|digits|places)/) { $domain{$key} = min($here, $there) }
-		}
-	}
-	return \%domain;
-}
-
-# A value of an identity is repeated in every reference to it; it must suit the
-# narrowest of those places as well.
-sub _collect_domains
-{
-	my ($self) = @_;
-	my $schema = $self->{schema};
-
-	my %places;
-	foreach my $resource ($schema->resources)
-	{
-		foreach my $ref (@{ $resource->{references} })
-		{
-			foreach my $member (@{ $ref->{members} })
-			{
-				my $domain = $self->_domain($resource, $member->{path});
-				push @{ $places{ $_->[0]{key} }{ $_->[1] } }, $domain
-				  foreach $self->_origins($resource, $member->{path});
-			}
-		}
-		foreach my $pair (@{ $resource->{equality} })
-		{
-			foreach my $side ([ @$pair ], [ reverse @$pair ])
-			{
-				push @{ $places{ $_->[0]{key} }{ $_->[1] } },
-				  $self->_domain($resource, $side->[1])
-				  foreach $self->_origins($resource, $side->[0]);
-			}
-		}
-	}
-	foreach my $resource ($schema->resources)
-	{
-		my $at = $places{ $resource->{key} } or next;
-		foreach my $path (keys %$at)
-		{
-			$self->{domains}{ $resource->{key} }{$path} =
-			  _intersect($self->_domain($resource, $path), @{ $at->{$path} });
-		}
-	}
-	return;
-}
-
-# Where the value of a reference member is really kept: [resource, path].
-sub _origins
-{
-	my ($self, $resource, $path) = @_;
-
-	my @origins;
-	foreach my $ref (@{ $resource->{references} })
-	{
-		foreach my $member (grep { $_->{path} eq $path } @{ $ref->{members} })
-		{
-			my $target = $self->{schema}->target($ref);
-			if (!$target->{is_abstract})
-			{
-				push @origins, $self->_origins($target, $member->{target});
-				next;
-			}
-			push @origins, map { $self->_origins($_, _super_order($_, $member->{target})) }
-			  @{ $target->{subclasses} };
-		}
-	}
-	return @origins ? @origins : ([ $resource, $path ]);
-}
-
-sub _count
-{
-	my ($self, $name) = @_;
-	return $self->{seed} * 101 + ($self->{counter}{$name}++ || 0);
-}
-
-sub _fresh
-{
-	my ($self, $domain, $name) = @_;
-	my $n    = $self->_count($name);
-	my $type = $domain->{type};
-
-	# Properties of one type get different values, so that no two columns can be
-	# mixed up unseen.
-	my $shift = unpack('%16C*', $name) % 997;
-
-	return $n % 2 ? JSON::PP::false() : JSON::PP::true() if $type eq 'boolean';
-	return $self->_fresh_integer($domain, $name, $n, $shift) if $type eq 'integer';
-	return $self->_fresh_decimal($domain, $n + $shift) if $type eq 'number';
-
-	my $format = $domain->{format} || '';
-	return strftime('%Y-%m-%d', gmtime($FIRST_DAY + (($n + $shift) % 18000) * $DAY))
-	  if $format eq 'date';
-	return strftime('%H:%M:%S', gmtime($n * 367 + $shift * 61)) if $format eq 'time';
-	return strftime('%Y-%m-%dT%H:%M:%SZ', gmtime($FIRST_DAY + $n * 3671 + $shift * $DAY))
-	  if $format eq 'date-time';
-	return $self->_fresh_string($domain, $name, $n);
-}
-
-sub _fresh_integer
-{
-	my ($self, $domain, $name, $n, $shift) = @_;
-
-	my $is_big = ($domain->{format} || '') eq 'int64';
-	my $low    = $domain->{minimum};
-	my $high   = $domain->{maximum};
-	if ($name =~ /year/i)
-	{
-		$low  = max($low  || 0,    2020);
-		$high = min($high || 2100, 2100);
-	}
-	elsif ($self->{spice} && !defined $high)
-	{
-		return ($is_big ? 9007199254740993 : 2147483647) - $n - 1000 * $shift;
-	}
-	$low  = defined $high ? 0 : 1000 * (1 + $shift) unless defined $low;
-	$high = 2147483647 unless defined $high;
-	return $low + $n % ($high - $low + 1);
-}
-
-# Exact through binary floating point, unless spiced, for the sake of readers
-# of the list that know no better numbers.
-sub _fresh_decimal
-{
-	my ($self, $domain, $n) = @_;
-
-	my $places = defined $domain->{places} ? $domain->{places} : 2;
-	my $digits = defined $domain->{digits} ? $domain->{digits} : 9;
-	my $whole  = $digits - $places;
-
-	if ($self->{spice} && !defined $domain->{maximum})
-	{
-		require Math::BigFloat;
-		my $text = ('9' x max(0, $whole - 4)) . sprintf('%04d', $n % 10000);
-		$text = $whole > 0 ? substr($text, -$whole) : '0';
-		my $sign = $n % 2 && !defined $domain->{minimum} ? '-' : '';
-		return Math::BigFloat->new("$sign$text." . ('9' x $places));
-	}
-	my $limit = $whole > 0 ? 10**min($whole, 4) : 1;
-	$limit = min($limit, $domain->{maximum}) if defined $domain->{maximum};
-	my $scale = 10**min($places, 4);
-	my $text = sprintf('%d.%0*d', $n % $limit, min($places, 4), ($n * 37 + 5) % $scale);
-	$text = sprintf('%d', $n % $limit) unless $places;
-	return 0 + $text;
-}
-
-sub _fresh_string
-{
-	my ($self, $domain, $name, $n) = @_;
-	my $low  = $domain->{minLength} || 1;
-	my $high = $domain->{maxLength} || 1000;
-
-	my $text = ucfirst($name) . " $n";
-	$text = _spiced_text($domain, $high, $n) if $self->{spice} && $high >= 20;
-	if (length $text > $high)
-	{
-		# Letters and digits, most varying last, so that short fields differ.
-		my $short = '';
-		my $rest  = $n;
-		do
-		{
-			$short = substr('0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ', $rest % 36, 1) . $short;
-			$rest  = int($rest / 36);
-		} while ($rest);
-		$text = substr($short, -$high);
-	}
-	$text = ('A' x ($low - length $text)) . $text if length $text < $low;
-	return $text;
-}
-
-# Full length, hard to compress, mostly of four bytes a character, with what
-# JSON and SQL have to escape.  Only a string without a pattern may hold line
-# breaks, and none may begin or end with a blank.
-sub _spiced_text
-{
-	my ($domain, $length, $n) = @_;
-
-	my @special = ('"', '\\', '/', "'", '%', '#', '{', "\t", "\x{1}", "\x{7f}", "\x{e9}", "e\x{301}");
-	push @special, "\n", "\x{2028}" unless defined $domain->{pattern};
-	my $end    = " $n.";
-	my $text   = "\x{c9}t\x{e9}";
-	my $random = $n + 1;
-	while (1)
-	{
-		$random = ($random * 1103515245 + 12345) % 2147483648;
-		my $pick = $random >> 8;
-		my $next = $pick % 8 ? chr(0x20000 + $pick % 42000) : $special[ ($pick >> 3) % @special ];
-		last if length("$text$next$end") > $length;
-		$text .= $next;
-	}
-	return "$text$end";
 }
 
 #
@@ -1146,8 +680,9 @@ sub _make_descriptor
 		if ($opt{full} || !$n)
 		{
 			$document->{description} = "$resource->{name} number $n";
-			$document->{effectiveBeginDate} = $self->_fresh({ type => 'string', format => 'date' }, 'effectiveBeginDate');
-			$document->{effectiveEndDate} = $self->_fresh({ type => 'string', format => 'date' }, 'effectiveEndDate');
+			$document->{$_} =
+			  $self->{values}->fresh({ type => 'string', format => 'date' }, $_)
+			  foreach qw(effectiveBeginDate effectiveEndDate);
 		}
 	}
 	my $entry = $self->_entry($resource, $document, %opt);
@@ -1198,7 +733,7 @@ sub _entry
 	{
 		my @paths =
 		  @{ $self->{schema}->abstract($super->{project}, $super->{name})->{identity} };
-		@super{@paths} = @identity{ _super_order($resource, @paths) };
+		@super{@paths} = @identity{ Dms::Values::own_paths($resource, @paths) };
 	}
 	return {
 		project          => $resource->{project},

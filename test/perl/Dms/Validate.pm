@@ -93,7 +93,10 @@ sub _check_object
 	my ($check, $node, $data, $wild, $path) = @_;
 
 	my $ref = $check->{resource}{reference_at}{$wild};
-	my @required = $ref ? map { $_->{property} } @{ $ref->{members} } : @{ $node->{required} || [] };
+	my @required =
+		$ref
+	  ? map { $_->{property} } @{ $ref->{members} }
+	  : @{ $node->{required} || [] };
 	foreach my $name (@required)
 	{
 		_error($check, "$path.$name", 'missing') unless exists $data->{$name};
@@ -221,8 +224,8 @@ sub _check_uniqueness
 			my %seen;
 			foreach my $element (@{ $scope->{$name} || [] })
 			{
-				my $tuple = join("\0",
-					map { my ($v) = _values_at($element, $_); defined $v ? lc $v->text : "\1" } @tails);
+				my @values = map { [ _values_at($element, $_) ] } @tails;
+				my $tuple  = join("\0", map { @$_ ? lc $_->[0]->text : "\1" } @values);
 				_error($check, $array, 'two equal elements') if $seen{$tuple}++;
 			}
 		}
