@@ -269,8 +269,42 @@ $$;
 COMMENT ON FUNCTION dms.instance_id() IS
 'the id of this store: made at the first deploy, kept by dump and restore';
 
+-- ---------------------------------------------------------------------------
+-- Writing documents.  The body is json, not jsonb: only json still shows a key
+-- that stands twice.  A jsonb column needs a cast: body::json.
+-- ---------------------------------------------------------------------------
+
+CREATE TYPE dms.write_result AS (
+	outcome text,
+	document_uuid uuid,
+	document_id bigint,
+	etag bigint,
+	last_modified_at timestamptz
+);
+COMMENT ON TYPE dms.write_result IS
+'what a write did: inserted, updated or unchanged, and what the document is now';
+
+-- Not strict: a NULL document is a mistake of the caller's, a NULL if_match is not.
+CREATE FUNCTION dms.upsert_document(project text, resource text, document json,
+	if_match bigint DEFAULT NULL) RETURNS dms.write_result
+LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_upsert_document';
+COMMENT ON FUNCTION dms.upsert_document(text, text, json, bigint) IS
+'writes a document by its identity: inserts it, or updates the one that is there; with if_match only if its etag is that (a jsonb body needs ::json)';
+
+CREATE FUNCTION dms.update_document(document_uuid uuid, document json,
+	if_match bigint DEFAULT NULL) RETURNS dms.write_result
+LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_update_document';
+COMMENT ON FUNCTION dms.update_document(uuid, json, bigint) IS
+'writes a document by its id; its identity may change where the schema allows it (a jsonb body needs ::json)';
+
 -- What changes or reads the store is for those whom the owner lets.
 REVOKE EXECUTE ON FUNCTION dms.core_ddl(), dms.deploy_schema(json[]),
-	dms.plan_schema(json[]), dms.instance_id() FROM PUBLIC;
+	dms.plan_schema(json[]), dms.instance_id(),
+	dms.upsert_document(text, text, json, bigint),
+	dms.update_document(uuid, json, bigint) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION dms.core_ddl(), dms.deploy_schema(json[]),
-	dms.plan_schema(json[]), dms.instance_id() TO @extowner@ WITH GRANT OPTION;
+	dms.plan_schema(json[]), dms.instance_id(),
+	dms.upsert_document(text, text, json, bigint),
+	dms.update_document(uuid, json, bigint) TO @extowner@ WITH GRANT OPTION;

@@ -4,9 +4,12 @@
  */
 #include "postgres.h"
 
+#include "body.h"
 #include "compat.h"
 #include "faults.h"
 #include "fmgr.h"
+#include "locks.h"
+#include "modelcache.h"
 #include "store.h"
 
 PG_MODULE_MAGIC;
@@ -17,6 +20,9 @@ void
 _PG_init(void)
 {
 	StoreInit();
+	ModelCacheInit();
+	BodyInit();
+	LocksInit();
 #ifdef DMS_FAULTS
 	FaultsInit();
 #endif

@@ -104,7 +104,7 @@ AddScalar(void *state, char *token, JsonTokenType type)
  * does not tell; this runs only when there is an error to report.
  */
 static char *
-PathAtOffset(const char *text, int offset)
+PathAtOffset(const char *json, int offset)
 {
 	StringInfoData path;
 	int			capacity = 64;
@@ -116,7 +116,7 @@ PathAtOffset(const char *text, int offset)
 	appendStringInfoChar(&path, '$');
 	for (int i = 0; i < offset; i++)
 	{
-		char		c = text[i];
+		char		c = json[i];
 
 		if (c == '{' || c == '[')
 		{
@@ -143,17 +143,17 @@ PathAtOffset(const char *text, int offset)
 			int			start = ++i;
 			const char *after;
 
-			while (i < offset && text[i] != '"')
-				i += text[	i] == '\\' ? 2 : 1;
+			while (i < offset && json[i] != '"')
+				i += json[i] == '\\' ? 2 : 1;
 
-			for (after = text +i + 1; after < text +offset &&
+			for (after = json + i + 1; after < json + offset &&
 				 (*after == ' ' || *after == '\t' || *after == '\n' || *after == '\r');)
 				after++;
-			if (after < text +offset && *after == ':' && depth > 0)
+			if (after < json + offset && *after == ':' && depth > 0)
 			{
 				path.data[path.len = lengths[depth - 1]] = '\0';
 				appendStringInfoChar(&path, '.');
-				appendBinaryStringInfo(&path, text +start, i - start);
+				appendBinaryStringInfo(&path, json + start, i - start);
 			}
 		}
 	}
@@ -298,6 +298,62 @@ JsonTreeMember(const JNode *object, const char *name)
 		if (strcmp(child->name, name) == 0)
 		return child;
 	return NULL;
+}
+
+/* The member of that name, which need not end in a NUL. */
+static JNode *
+MemberOfLength(const JNode *object, const char *name, size_t length)
+{
+	if (object->kind != JNODE_OBJECT)
+		return NULL;
+	foreach_child(child, object)
+		if (strncmp(child->name, name, length) == 0 && child->name[length] == '\0')
+		return child;
+	return NULL;
+}
+
+/* The node at a path without arrays, "$.a.b" or ".a.b"; NULL if none. */
+JNode *
+JsonTreeAt(JNode *root, const char *path)
+{
+	JNode	   *node = root;
+
+	path += *path == '$';
+	while (*path != '\0' && node != NULL)
+	{
+		size_t		length = strcspn(path + 1, ".");
+
+		node = MemberOfLength(node, path + 1, length);
+		path += 1 + length;
+	}
+	return node;
+}
+
+/* Append all nodes at a path that may go through arrays ("[*]"). */
+void
+JsonTreeSelect(JNode *root, const char *path, List **nodes)
+{
+	JNode	   *node = root;
+
+	check_stack_depth();
+	path += *path == '$';
+	while (*path != '\0' && node != NULL)
+	{
+		size_t		length;
+
+		if (strncmp(path, "[*]", 3) == 0)
+		{
+			if (node->kind == JNODE_ARRAY)
+				foreach_child(child, node)
+					JsonTreeSelect(child, path + 3, nodes);
+			return;
+		}
+		length = strcspn(path + 1, ".[");
+		node = MemberOfLength(node, path + 1, length);
+		path += 1 + length;
+	}
+	if (node != NULL)
+		*nodes = lappend(*nodes, node);
 }
 
 /* The JSON path of a node, with indices. */

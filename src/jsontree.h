@@ -12,6 +12,7 @@
 #include "postgres.h"
 
 #include "lib/stringinfo.h"
+#include "nodes/pg_list.h"
 
 typedef enum JNodeKind
 {
@@ -32,6 +33,7 @@ typedef struct JNode
 	int			length;			/* bytes of text */
 	const char *name;			/* member name, when the parent is an object */
 	const char *text;			/* JNODE_NUMBER: as written; JNODE_STRING */
+	const void *meaning;		/* what a reader made of it */
 	struct JNode *parent;
 	struct JNode *first;
 	struct JNode *last;
@@ -50,6 +52,8 @@ extern JNode *JsonTreeParse(const char *text, int len, JsonFault *fault);
 extern JNode *JsonTreeFindDuplicate(JNode *root);
 extern JNode *JsonTreeMember(const JNode *object, const char *name);
 extern char *JsonTreePath(const JNode *node);
+extern JNode *JsonTreeAt(JNode *root, const char *path);
+extern void JsonTreeSelect(JNode *root, const char *path, List **nodes);
 extern const char *JsonTreeKindName(const JNode *node);
 extern void JsonTreeCanonical(StringInfo out, const JNode *node,
 							  bool (*skip) (const JNode *member));

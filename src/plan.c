@@ -4,6 +4,7 @@
  */
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "catalog/pg_type.h"
 #include "compat.h"
 #include "miscadmin.h"
@@ -11,6 +12,8 @@
 #include "store.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/snapmgr.h"
 
 /*
  * Connect to SPI.  With the owner's rights, our own statements run as the
@@ -125,21 +128,67 @@ ResultText(uint64 row, int column)
 	return SPI_getvalue(SPI_tuptable->vals[row], SPI_tuptable->tupdesc, column);
 }
 
+/* An array of any of the types that our statements take. */
+Datum
+ArrayDatum(int n, Datum *values, bool *nulls, Oid type)
+{
+	int			dims[1] = {n};
+	int			bounds[1] = {1};
+	int16		length;
+	bool		by_value;
+	char		alignment;
+
+	get_typlenbyvalalign(type, &length, &by_value, &alignment);
+	return PointerGetDatum(construct_md_array(values, nulls, 1, dims, bounds,
+											  type, length, by_value, alignment));
+}
+
+Datum
+Int8ArrayDatum(int n, const int64 *numbers)
+{
+	Datum	   *values = palloc(sizeof(Datum) * Max(n, 1));
+
+	for (int i = 0; i < n; i++)
+		values[i] = Int64GetDatum(numbers[i]);
+	return ArrayDatum(n, values, NULL, INT8OID);
+}
+
 /* A text[] of C strings; NULL pointers become NULL elements. */
 Datum
 TextArrayDatum(int n, const char *const *texts)
 {
 	Datum	   *values = palloc(sizeof(Datum) * Max(n, 1));
 	bool	   *nulls = palloc0(sizeof(bool) * Max(n, 1));
-	int			dims[1] = {n};
-	int			bounds[1] = {1};
 
 	for (int i = 0; i < n; i++)
 	{
 		nulls[i] = texts[i] == NULL;
 		values[i] = nulls[i] ? (Datum) 0 : CStringGetTextDatum(texts[i]);
 	}
-	return PointerGetDatum(construct_md_array(values, nulls, 1, dims, bounds,
-											  TEXTOID, -1, false,
-											  TYPALIGN_INT));
+	return ArrayDatum(n, values, nulls, TEXTOID);
+}
+
+/*
+ * Statements that run read-only until SnapshotEnd() see one state of the
+ * database: the newest, our own changes included.
+ */
+void
+SnapshotBegin(void)
+{
+	CommandCounterIncrement();
+	PushActiveSnapshot(GetTransactionSnapshot());
+}
+
+/* The same, but newer than the transaction's snapshot where that is fixed. */
+void
+SnapshotBeginLatest(void)
+{
+	CommandCounterIncrement();
+	PushActiveSnapshot(GetLatestSnapshot());
+}
+
+void
+SnapshotEnd(void)
+{
+	PopActiveSnapshot();
 }

@@ -9,8 +9,6 @@
 
 #include "executor/spi.h"
 
-#define STATEMENT_MAX_ARGS 12
-
 /*
  * A statement of fixed text.  Its plan is made at first use, kept for the
  * session and revalidated by PostgreSQL when what it depends on changes.
@@ -44,9 +42,16 @@ extern uint64 StatementRun(Statement *statement, Datum *values,
 						   const char *nulls, bool read_only, long limit);
 extern void StatementForget(Statement *statement);
 
+/* One snapshot for several read-only statements. */
+extern void SnapshotBegin(void);
+extern void SnapshotBeginLatest(void);
+extern void SnapshotEnd(void);
+
 extern void ExecuteSql(const char *sql);
 extern Datum ResultDatum(uint64 row, int column, bool *isnull);
 extern char *ResultText(uint64 row, int column);
 extern Datum TextArrayDatum(int n, const char *const *texts);
+extern Datum ArrayDatum(int n, Datum *values, bool *nulls, Oid type);
+extern Datum Int8ArrayDatum(int n, const int64 *numbers);
 
 #endif							/* DMS_PLAN_H */

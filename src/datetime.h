@@ -1,0 +1,20 @@
+/*
+ * datetime.h
+ *		Dates and times as clients write them, and as we write them.
+ */
+#ifndef DMS_DATETIME_H
+#define DMS_DATETIME_H
+
+#include "postgres.h"
+
+#include "datatype/timestamp.h"
+#include "utils/date.h"
+
+extern bool DateParse(const char *text, int len, DateADT * date);
+extern bool TimeParse(const char *text, int len, TimeADT * time);
+extern bool DateTimeParse(const char *text, int len, TimestampTz *instant);
+extern char *DateText(DateADT date);
+extern char *TimeText(TimeADT time);
+extern char *DateTimeText(TimestampTz instant);
+
+#endif							/* DMS_DATETIME_H */

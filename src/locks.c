@@ -1,0 +1,320 @@
+/*
+ * locks.c
+ *		The locks of a write, each taken in one statement and in one order.
+ *
+ * Who relies on the identity of a document holds its dms.IdentityLock row FOR
+ * SHARE; who changes or deletes it holds that row FOR UPDATE.  Identities that
+ * can never change need no lock: the foreign key stands guard against deletes.
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "catalog/pg_type.h"
+#include "faults.h"
+#include "locks.h"
+#include "miscadmin.h"
+#include "plan.h"
+#include "resolve.h"
+#include "store.h"
+#include "utils/guc.h"
+#include "utils/timestamp.h"
+
+typedef enum LockScope
+{
+	LOCK_MUTABLE,
+	LOCK_ALL
+}			LockScope;
+
+static const struct config_enum_entry scope_options[] = {
+	{"mutable", LOCK_MUTABLE, false},
+	{"all", LOCK_ALL, false},
+	{NULL, 0, false}
+};
+
+static int	lock_scope = LOCK_MUTABLE;
+
+/* A document to lock; by rank first, so that all sessions agree on the order. */
+typedef struct LockTarget
+{
+	int			rank;
+	int64		document_id;
+}			LockTarget;
+
+typedef struct LockTargets
+{
+	LockTarget *targets;
+	int			n;
+}			LockTargets;
+
+static const Oid share_types[] = {INT4ARRAYOID, INT8ARRAYOID};
+static const Oid id_types[] = {INT8OID};
+
+#define SHARE_SQL \
+	"SELECT l.DocumentId FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2)) AS k (Rank, Id)" \
+	" JOIN dms.IdentityLock AS l ON l.DocumentId OPERATOR(pg_catalog.=) k.Id" \
+	" ORDER BY k.Rank, k.Id FOR SHARE OF l"
+#define HEADER_SQL \
+	"SELECT DocumentUuid, Etag, LastModifiedAt FROM dms.Document" \
+	" WHERE DocumentId OPERATOR(pg_catalog.=) $1"
+#define IDENTITY_SQL \
+	"SELECT DocumentId FROM dms.IdentityLock WHERE DocumentId OPERATOR(pg_catalog.=) $1"
+
+/* Each in two forms: waiting, and failing at once. */
+static Statement share[2] = {
+	{.sql = SHARE_SQL,.nargs = 2,.argtypes = share_types},
+	{.sql = SHARE_SQL " NOWAIT",.nargs = 2,.argtypes = share_types},
+};
+static Statement lock_document[2] = {
+	{.sql = HEADER_SQL " FOR NO KEY UPDATE",.nargs = 1,.argtypes = id_types},
+	{.sql = HEADER_SQL " FOR NO KEY UPDATE NOWAIT",.nargs = 1,.argtypes = id_types},
+};
+static Statement lock_identity[2] = {
+	{.sql = IDENTITY_SQL " FOR UPDATE",.nargs = 1,.argtypes = id_types},
+	{.sql = IDENTITY_SQL " FOR UPDATE NOWAIT",.nargs = 1,.argtypes = id_types},
+};
+static Statement read_header = {.sql = HEADER_SQL,.nargs = 1,.argtypes = id_types};
+
+void
+LocksInit(void)
+{
+	DefineCustomEnumVariable("dms.identity_lock_scope",
+							 "Which referenced documents a write locks.",
+							 "\"mutable\": those whose identity can change; \"all\": every one.",
+							 &lock_scope, LOCK_MUTABLE, scope_options,
+							 PGC_USERSET, 0, NULL, NULL, NULL);
+}
+
+static bool
+NeedsLock(const ReferenceUse * use, int64 own_id)
+{
+	if (use->own || use->document_id == own_id)
+		return false;
+	return use->reference->can_change || lock_scope == LOCK_ALL;
+}
+
+static int
+CompareTargets(const void *a, const void *b)
+{
+	const		LockTarget *left = a;
+	const		LockTarget *right = b;
+
+	if (left->rank != right->rank)
+		return left->rank < right->rank ? -1 : 1;
+	if (left->document_id != right->document_id)
+		return left->document_id < right->document_id ? -1 : 1;
+	return 0;
+}
+
+static int
+CompareDocuments(const void *a, const void *b)
+{
+	int64		left = *(const int64 *) a;
+	int64		right = *(const int64 *) b;
+
+	return left < right ? -1 : left > right;
+}
+
+static bool
+IsLocked(int64 document_id, const int64 *locked, int nlocked)
+{
+	return bsearch(&document_id, locked, nlocked, sizeof(int64), CompareDocuments) != NULL;
+}
+
+/* The documents to lock that are not locked yet, in order, each once. */
+static void
+OpenTargets(const FlatDocument * flat, int64 own_id, const int64 *locked,
+			int nlocked, LockTargets * open)
+{
+	int			n = 0;
+
+	open->targets = palloc(sizeof(LockTarget) * Max(flat->nuses, 1));
+	open->n = 0;
+	for (int i = 0; i < flat->nuses; i++)
+	{
+		const		ReferenceUse *use = &flat->uses[i];
+
+		if (!NeedsLock(use, own_id) || IsLocked(use->document_id, locked, nlocked))
+			continue;
+		open->targets[n].rank = use->reference->rank;
+		open->targets[n++].document_id = use->document_id;
+	}
+	qsort(open->targets, n, sizeof(LockTarget), CompareTargets);
+	for (int i = 0; i < n; i++)
+		if (i == 0 || CompareTargets(&open->targets[i], &open->targets[open->n - 1]) != 0)
+			open->targets[open->n++] = open->targets[i];
+}
+
+/* Lock them; what the lock returned is added to *locked. */
+static int
+LockShared(const LockTargets * open, int64 **locked, int nlocked)
+{
+	Datum	   *ranks = palloc(sizeof(Datum) * open->n);
+	Datum	   *ids = palloc(sizeof(Datum) * open->n);
+	Datum		values[2];
+	bool		isnull;
+
+	for (int i = 0; i < open->n; i++)
+	{
+		ranks[i] = Int32GetDatum(open->targets[i].rank);
+		ids[i] = Int64GetDatum(open->targets[i].document_id);
+	}
+	values[0] = ArrayDatum(open->n, ranks, NULL, INT4OID);
+	values[1] = ArrayDatum(open->n, ids, NULL, INT8OID);
+	StatementRun(&share[StoreLockNowait()], values, NULL, false, 0);
+	*locked = nlocked == 0 ? palloc(sizeof(int64) * Max(SPI_processed, 1)) :
+		repalloc(*locked, sizeof(int64) * (nlocked + SPI_processed));
+	for (uint64 i = 0; i < SPI_processed; i++)
+		(*locked)[nlocked++] = DatumGetInt64(ResultDatum(i, 1, &isnull));
+	SPI_freetuptable(SPI_tuptable);
+	qsort(*locked, nlocked, sizeof(int64), CompareDocuments);
+	return nlocked;
+}
+
+/* The ids of all references that are under lock, to be looked at again. */
+static IdSet *
+LockedIds(const FlatDocument * flat, int64 own_id)
+{
+	pg_uuid_t  *ids = palloc(sizeof(pg_uuid_t) * Max(flat->nuses, 1));
+	int			n = 0;
+
+	for (int i = 0; i < flat->nuses; i++)
+		if (NeedsLock(&flat->uses[i], own_id))
+			ids[n++] = flat->uses[i].referential_id;
+	return IdSetMake(ids, n);
+}
+
+/*
+ * Look again, in a new statement.  Where the transaction's snapshot is fixed
+ * it may be blind to what the lock waited for: then the latest state must say
+ * the same, or the transaction must be tried again.
+ */
+static void
+LookAgain(IdSet * set)
+{
+	IdSet		latest = *set;
+
+	SnapshotBegin();
+	IdSetLookUp(set);
+	SnapshotEnd();
+	if (!IsolationUsesXactSnapshot())
+		return;
+	latest.entries = palloc(sizeof(IdEntry) * Max(set->n, 1));
+	memcpy(latest.entries, set->entries, sizeof(IdEntry) * set->n);
+	SnapshotBeginLatest();
+	IdSetLookUp(&latest);
+	SnapshotEnd();
+	for (int i = 0; i < set->n; i++)
+		if (latest.entries[i].document_id != set->entries[i].document_id)
+			ereport(ERROR,
+					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+					 errmsg("could not serialize access due to a concurrent change of an identity")));
+}
+
+/*
+ * A document that was to be locked, was not, and still has its identity: its
+ * lock row was lost, and waiting for it would never end.
+ */
+static void
+RefuseWithoutLockRow(const FlatDocument * flat, int64 own_id,
+					 const LockTargets * open, const int64 *locked, int nlocked)
+{
+	for (int i = 0; i < open->n; i++)
+	{
+		int64		id = open->targets[i].document_id;
+
+		if (IsLocked(id, locked, nlocked))
+			continue;
+		for (int j = 0; j < flat->nuses; j++)
+			if (NeedsLock(&flat->uses[j], own_id) && flat->uses[j].document_id == id)
+				ereport(ERROR,
+						(errcode(ERRCODE_DATA_CORRUPTED),
+						 errmsg("document " INT64_FORMAT " has no row in dms.IdentityLock", id)));
+	}
+}
+
+/*
+ * Lock the referenced documents whose identities can change, and make sure
+ * that the references still name what was locked.  While we waited, an
+ * identity may have moved to another document: that one must be locked and
+ * looked at in turn, until a look finds only documents that are locked.
+ */
+void
+LockChildren(FlatDocument * flat, int64 own_id)
+{
+	int64	   *locked = NULL;
+	int			nlocked = 0;
+
+	if (FAULT_SKIP("share_lock"))
+		return;
+	for (;;)
+	{
+		LockTargets open;
+		IdSet	   *set;
+
+		CHECK_FOR_INTERRUPTS();
+		OpenTargets(flat, own_id, locked, nlocked, &open);
+		if (open.n == 0)
+			return;
+		FAULT_PAUSE("before_share_lock");
+		nlocked = LockShared(&open, &locked, nlocked);
+		if (FAULT_SKIP("second_look"))
+			return;
+		set = LockedIds(flat, own_id);
+		LookAgain(set);
+		for (int i = 0; i < flat->nuses; i++)
+			if (NeedsLock(&flat->uses[i], own_id))
+				flat->uses[i].document_id = IdSetFind(set, &flat->uses[i].referential_id);
+		ResolveRefuseDescriptors(flat);
+		ResolveRefuseReferences(flat);
+		if (FAULT_SKIP("look_loop"))
+			return;
+		RefuseWithoutLockRow(flat, own_id, &open, locked, nlocked);
+	}
+}
+
+/* Read the one row of a result that has the columns of HEADER_SQL. */
+static bool
+TakeHeader(int64 document_id, DocumentHeader * header)
+{
+	bool		isnull;
+
+	if (SPI_processed == 0)
+		return false;
+	header->document_id = document_id;
+	header->uuid = *DatumGetUUIDP(ResultDatum(0, 1, &isnull));
+	header->etag = DatumGetInt64(ResultDatum(0, 2, &isnull));
+	header->last_modified = DatumGetTimestampTz(ResultDatum(0, 3, &isnull));
+	SPI_freetuptable(SPI_tuptable);
+	return true;
+}
+
+/* What dms.Document says now, in the active snapshot; false: no such row. */
+bool
+ReadHeader(int64 document_id, DocumentHeader * header)
+{
+	Datum		values[1] = {Int64GetDatum(document_id)};
+
+	StatementRun(&read_header, values, NULL, true, 1);
+	return TakeHeader(document_id, header);
+}
+
+/*
+ * Serialise the writers of one document.  Blocks nobody who only refers to it.
+ */
+bool
+LockDocument(int64 document_id, DocumentHeader * header)
+{
+	Datum		values[1] = {Int64GetDatum(document_id)};
+
+	StatementRun(&lock_document[StoreLockNowait()], values, NULL, false, 1);
+	return TakeHeader(document_id, header);
+}
+
+/* Claim the right to change a document's identity; false: it is gone. */
+bool
+LockIdentity(int64 document_id)
+{
+	Datum		values[1] = {Int64GetDatum(document_id)};
+
+	return StatementRun(&lock_identity[StoreLockNowait()], values, NULL, false, 1) > 0;
+}

@@ -1,0 +1,268 @@
+/*
+ * modelcache.c
+ *		Loading models by name, and letting go of them.
+ *
+ * A model is loaded when its resource is first touched.  When a deploy has
+ * changed the stored models, all that were loaded are retired: the next look-up
+ * loads anew, and the old ones are freed at the end of the transaction, when
+ * nobody can be using them any more.
+ *
+ * Prepared plans take much more memory than models.  A session that works its
+ * way through hundreds of resources keeps the plans of the ones used last.
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "catalog/pg_type.h"
+#include "modelcache.h"
+#include "report.h"
+#include "store.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/hsearch.h"
+#include "utils/memutils.h"
+
+#define MAX_NAME 256
+
+/* A name has many spellings; nobody needs all of them. */
+#define MAX_SPELLINGS 4096
+
+/* "project/resource" as a caller spells it, to the resource. */
+typedef struct SpelledName
+{
+	char		name[2 * MAX_NAME + 2];
+	Resource   *resource;
+}			SpelledName;
+
+/* All that was loaded from one state of the stored models. */
+typedef struct Generation
+{
+	uint64		number;
+	MemoryContext context;
+	HTAB	   *names;
+	Resource   *resources;
+	struct Generation *retired;
+}			Generation;
+
+static Generation * current = NULL;
+static Generation * retired = NULL;
+static uint64 clock_ticks = 0;
+static int	cached_plans = 64;
+
+static const Oid find_types[] = {TEXTOID, TEXTOID};
+
+static Statement find_model = {
+	.sql = "SELECT Model, ProjectName, ResourceName FROM dms.ResourceModel"
+	" WHERE (pg_catalog.lower(ProjectName) OPERATOR(pg_catalog.=) pg_catalog.lower($1)"
+	" OR pg_catalog.lower(ProjectEndpointName) OPERATOR(pg_catalog.=) pg_catalog.lower($1))"
+	" AND (pg_catalog.lower(ResourceName) OPERATOR(pg_catalog.=) pg_catalog.lower($2)"
+	" OR pg_catalog.lower(EndpointName) OPERATOR(pg_catalog.=) pg_catalog.lower($2))",
+	.nargs = 2,
+	.argtypes = find_types,
+};
+
+/* Let go of the plans of a resource. */
+static void
+ForgetPlans(Resource * resource)
+{
+	for (int i = 0; i < resource->model->ntables; i++)
+	{
+		TableAccess *access = &resource->tables[i];
+
+		StatementForget(&access->read);
+		StatementForget(&access->insert);
+		StatementForget(&access->update);
+		StatementForget(&access->update_identity);
+		StatementForget(&access->delete);
+	}
+	StatementForget(&resource->insert_member);
+	StatementForget(&resource->project);
+}
+
+/* At the end of a transaction nobody uses a retired generation any more. */
+static void
+FreeRetired(XactEvent event, void *arg)
+{
+	if (event != XACT_EVENT_COMMIT && event != XACT_EVENT_ABORT &&
+		event != XACT_EVENT_PREPARE)
+		return;
+	while (retired != NULL)
+	{
+		Generation *generation = retired;
+
+		retired = generation->retired;
+		for (Resource * r = generation->resources; r != NULL; r = r->next)
+			ForgetPlans(r);
+		MemoryContextDelete(generation->context);
+	}
+}
+
+void
+ModelCacheInit(void)
+{
+	DefineCustomIntVariable("dms.cached_plans",
+							"Resources whose prepared plans a session keeps.",
+							"Plans of resources that were not used for longest are let go first.",
+							&cached_plans, 64, 1, 10000, PGC_USERSET, 0,
+							NULL, NULL, NULL);
+	RegisterXactCallback(FreeRetired, NULL);
+}
+
+/* The generation of the stored models as they are now. */
+static Generation *
+CurrentGeneration(void)
+{
+	uint64		number = StoreGeneration();
+	MemoryContext context;
+	Generation *generation;
+	HASHCTL		control = {0};
+
+	if (current != NULL && current->number == number)
+		return current;
+	if (current != NULL)
+	{
+		current->retired = retired;
+		retired = current;
+		current = NULL;
+	}
+	context = AllocSetContextCreate(TopMemoryContext, "dms models", ALLOCSET_DEFAULT_SIZES);
+	generation = MemoryContextAllocZero(context, sizeof(Generation));
+	control.keysize = sizeof(((SpelledName *) NULL)->name);
+	control.entrysize = sizeof(SpelledName);
+	control.hcxt = context;
+	generation->names = hash_create("dms resource names", 64, &control,
+									HASH_ELEM | HASH_STRINGS | HASH_CONTEXT);
+	generation->context = context;
+	generation->number = number;
+	current = generation;
+	return generation;
+}
+
+/* Is this resource loaded, under whatever spelling? */
+static Resource *
+FindLoaded(const Generation * generation, const char *project, const char *name)
+{
+	for (Resource * r = generation->resources; r != NULL; r = r->next)
+		if (strcmp(r->model->resource, name) == 0 && strcmp(r->model->project, project) == 0)
+			return r;
+	return NULL;
+}
+
+/* Load a model; it becomes visible to others only when it is complete. */
+static Resource *
+LoadResource(Generation * generation, const char *json)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
+												  "dms model", ALLOCSET_SMALL_SIZES);
+	MemoryContext saved = MemoryContextSwitchTo(context);
+	Resource   *resource = palloc0(sizeof(Resource));
+
+	resource->model = ModelFromJson(json, strlen(json));
+	resource->context = context;
+	resource->tables = palloc0(sizeof(TableAccess) * Max(resource->model->ntables, 1));
+	MemoryContextSwitchTo(saved);
+	MemoryContextSetParent(context, generation->context);
+	resource->next = generation->resources;
+	generation->resources = resource;
+	return resource;
+}
+
+/* Read the model of a name as spelled; NULL when there is none. */
+static Resource *
+ReadResource(Generation * generation, const char *project, const char *resource)
+{
+	Datum		values[2] = {CStringGetTextDatum(project), CStringGetTextDatum(resource)};
+	Resource   *found;
+
+	StatementRun(&find_model, values, NULL, true, 0);
+	if (SPI_processed == 0)
+		return NULL;
+	found = FindLoaded(generation, ResultText(0, 2), ResultText(0, 3));
+	return found ? found : LoadResource(generation, ResultText(0, 1));
+}
+
+/* Keep the plans of the resources that were used last. */
+static void
+BoundPlans(Generation * generation, const Resource * keep)
+{
+	Resource   *oldest = NULL;
+	int			n = 0;
+
+	for (Resource * r = generation->resources; r != NULL; r = r->next)
+	{
+		if (r->last_use == 0)
+			continue;
+		n++;
+		if (r != keep && (oldest == NULL || r->last_use < oldest->last_use))
+			oldest = r;
+	}
+	if (n > cached_plans && oldest != NULL)
+	{
+		ForgetPlans(oldest);
+		oldest->last_use = 0;
+	}
+}
+
+/*
+ * The resource of this name, by names or endpoint names in any case; NULL when
+ * there is none.  Must be called within an SPI connection, behind the gate or
+ * a lock that lets no deploy pass while the model is used.
+ */
+Resource *
+ResourceLookup(const char *project, const char *resource)
+{
+	Generation *generation = CurrentGeneration();
+	char		key[2 * MAX_NAME + 2] = {0};
+	SpelledName *entry;
+	Resource   *found;
+	bool		known;
+
+	if (strlen(project) > MAX_NAME || strlen(resource) > MAX_NAME)
+		return NULL;
+	snprintf(key, sizeof(key), "%s/%s", project, resource);
+	entry = hash_search(generation->names, key, HASH_FIND, NULL);
+	if (entry != NULL)
+		found = entry->resource;
+	else
+	{
+		found = ReadResource(generation, project, resource);
+		if (found == NULL)
+			return NULL;
+		if (hash_get_num_entries(generation->names) < MAX_SPELLINGS)
+		{
+			entry = hash_search(generation->names, key, HASH_ENTER, &known);
+			entry->resource = found;
+		}
+	}
+	if (found->last_use == 0)
+	{
+		found->last_use = ++clock_ticks;
+		BoundPlans(generation, found);
+	}
+	found->last_use = ++clock_ticks;
+	return found;
+}
+
+/* As ResourceLookup, but an unknown name is an error. */
+Resource *
+ResourceFind(const char *project, const char *resource)
+{
+	Resource   *found = ResourceLookup(project, resource);
+
+	if (found == NULL)
+		ReportError(PROBLEM_UNKNOWN_RESOURCE,
+					"dms.resources() lists the resources of the deployed schema.",
+					"there is no resource \"%s\" in project \"%s\"", resource, project);
+	return found;
+}
+
+/* Abstract resources have no documents of their own. */
+void
+ResourceRefuseAbstract(const Resource * resource)
+{
+	if (resource->model->kind == RESOURCE_ABSTRACT)
+		ReportError(PROBLEM_UNKNOWN_RESOURCE,
+					"Use one of the resources that extend it.",
+					"resource \"%s\" of project \"%s\" is abstract",
+					resource->model->resource, resource->model->project);
+}

@@ -1,0 +1,40 @@
+/*
+ * modelcache.h
+ *		The models that this session works with, ready to use.
+ */
+#ifndef DMS_MODELCACHE_H
+#define DMS_MODELCACHE_H
+
+#include "postgres.h"
+
+#include "model.h"
+#include "plan.h"
+
+/* The statements on one table of a resource; texts are made on first use. */
+typedef struct TableAccess
+{
+	Statement	read;			/* the rows of a document, in order of the key */
+	Statement	insert;			/* rows, from arrays */
+	Statement	update;			/* rows, from arrays; without identity columns */
+	Statement	update_identity;	/* the root row with them */
+	Statement	delete;			/* rows, by ordinals, from arrays */
+}			TableAccess;
+
+/* A resource as a session works with it. */
+typedef struct Resource
+{
+	ResourceModel *model;
+	MemoryContext context;
+	TableAccess *tables;		/* as model->tables */
+	Statement	insert_member;	/* into the superclass' member table */
+	Statement	project;		/* the identity of documents, from storage */
+	uint64		last_use;
+	struct Resource *next;
+}			Resource;
+
+extern void ModelCacheInit(void);
+extern Resource * ResourceFind(const char *project, const char *resource);
+extern Resource * ResourceLookup(const char *project, const char *resource);
+extern void ResourceRefuseAbstract(const Resource * resource);
+
+#endif							/* DMS_MODELCACHE_H */

@@ -1,0 +1,223 @@
+/*
+ * resolve.c
+ *		Looking up ReferentialIds, and telling which of a body's references
+ *		name nothing.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "plan.h"
+#include "report.h"
+#include "resolve.h"
+
+static const Oid uuid_array[] = {UUIDARRAYOID};
+
+static Statement look_up = {
+	.sql = "SELECT ReferentialId, DocumentId FROM dms.ReferentialIdentity"
+	" WHERE ReferentialId OPERATOR(pg_catalog.=) ANY ($1)",
+	.nargs = 1,
+	.argtypes = uuid_array,
+};
+
+static int
+CompareIds(const void *a, const void *b)
+{
+	return memcmp(a, b, UUID_LEN);
+}
+
+/* A set of ids, to be looked up. */
+IdSet *
+IdSetMake(const pg_uuid_t *ids, int n)
+{
+	IdSet	   *set = palloc(sizeof(IdSet));
+
+	set->entries = palloc0(sizeof(IdEntry) * Max(n, 1));
+	set->n = 0;
+	for (int i = 0; i < n; i++)
+		set->entries[i].id = ids[i];
+	qsort(set->entries, n, sizeof(IdEntry), CompareIds);
+	for (int i = 0; i < n; i++)
+		if (i == 0 || CompareIds(&set->entries[i], &set->entries[set->n - 1]) != 0)
+			set->entries[set->n++] = set->entries[i];
+	return set;
+}
+
+static IdEntry *
+FindEntry(const IdSet * set, const pg_uuid_t *id)
+{
+	return bsearch(id, set->entries, set->n, sizeof(IdEntry), CompareIds);
+}
+
+/* The document that has this id, by the last look-up; 0: none. */
+int64
+IdSetFind(const IdSet * set, const pg_uuid_t *id)
+{
+	IdEntry    *entry = FindEntry(set, id);
+
+	return entry ? entry->document_id : 0;
+}
+
+/* Find the documents of all ids in one statement, in the active snapshot. */
+void
+IdSetLookUp(IdSet * set)
+{
+	Datum	   *ids = palloc(sizeof(Datum) * Max(set->n, 1));
+	Datum		values[1];
+	bool		isnull;
+
+	for (int i = 0; i < set->n; i++)
+	{
+		ids[i] = UUIDPGetDatum(&set->entries[i].id);
+		set->entries[i].document_id = 0;
+	}
+	values[0] = ArrayDatum(set->n, ids, NULL, UUIDOID);
+	StatementRun(&look_up, values, NULL, true, 0);
+	for (uint64 i = 0; i < SPI_processed; i++)
+	{
+		pg_uuid_t  *id = DatumGetUUIDP(ResultDatum(i, 1, &isnull));
+
+		FindEntry(set, id)->document_id = DatumGetInt64(ResultDatum(i, 2, &isnull));
+	}
+	SPI_freetuptable(SPI_tuptable);
+}
+
+/* Resolve all references and the document itself; returns the latter's id. */
+int64
+ResolveDocument(FlatDocument * flat)
+{
+	pg_uuid_t  *ids = palloc(sizeof(pg_uuid_t) * (flat->nuses + 1));
+	IdSet	   *set;
+
+	ids[0] = flat->primary;
+	for (int i = 0; i < flat->nuses; i++)
+		ids[i + 1] = flat->uses[i].referential_id;
+	set = IdSetMake(ids, flat->nuses + 1);
+	IdSetLookUp(set);
+	for (int i = 0; i < flat->nuses; i++)
+		flat->uses[i].document_id = IdSetFind(set, &flat->uses[i].referential_id);
+	return IdSetFind(set, &flat->primary);
+}
+
+/* The document that has the body's identity now. */
+int64
+ResolveOwn(const FlatDocument * flat)
+{
+	IdSet	   *set = IdSetMake(&flat->primary, 1);
+
+	IdSetLookUp(set);
+	return IdSetFind(set, &flat->primary);
+}
+
+/* Does every reference name a document?  One to itself always does. */
+bool
+ResolveComplete(const FlatDocument * flat)
+{
+	for (int i = 0; i < flat->nuses; i++)
+		if (flat->uses[i].document_id == 0 && !flat->uses[i].own)
+			return false;
+	return true;
+}
+
+/* "schoolId = 2, schoolYear = 2030" */
+static char *
+DescribeReference(const ReferenceUse * use)
+{
+	StringInfoData text;
+
+	initStringInfo(&text);
+	if (use->reference->descriptor)
+		appendStringInfo(&text, "\"%s\"", use->node->text);
+	else
+		foreach_child(child, use->node)
+			appendStringInfo(&text, "%s%s = %s", child == use->node->first ? "" : ", ",
+							 child->name, child->text);
+	return text.data;
+}
+
+static void
+NoteUnresolved(Problem *problem, const ReferenceUse * use)
+{
+	ProblemAt(problem, JsonTreePath(use->node), "%s.%s with %s does not exist.",
+			  use->reference->project, use->reference->resource,
+			  DescribeReference(use));
+}
+
+/*
+ * Descriptors inside references that do not resolve: when the descriptor is
+ * what is missing, say so.  (Where the reference resolves, they exist.)
+ */
+static int
+NoteMemberDescriptors(Problem *problem, const FlatDocument * flat)
+{
+	int			found = 0;
+
+	for (int i = 0; i < flat->nuses; i++)
+	{
+		const		ReferenceUse *use = &flat->uses[i];
+
+		if (use->document_id != 0 || use->own)
+			continue;
+		for (int j = 0; j < use->reference->nmembers; j++)
+		{
+			const MemberModel *member = &use->reference->members[j];
+			JNode	   *node = JsonTreeMember(use->node, member->name);
+			pg_uuid_t	id;
+			IdSet	   *set;
+
+			if (!DescriptorOfMember(use, j, &id))
+				continue;
+			set = IdSetMake(&id, 1);
+			SnapshotBegin();
+			IdSetLookUp(set);
+			SnapshotEnd();
+			if (set->entries[0].document_id != 0)
+				continue;
+			found++;
+			ProblemAt(problem, JsonTreePath(node), "%s.%s with \"%s\" does not exist.",
+					  member->descriptor_project, member->descriptor_resource, node->text);
+		}
+	}
+	return found;
+}
+
+/*
+ * Refuse a body that names descriptors which do not exist.  References that do
+ * not resolve either are listed with them.
+ */
+void
+ResolveRefuseDescriptors(const FlatDocument * flat)
+{
+	Problem    *problem;
+	int			missing = 0;
+
+	if (ResolveComplete(flat))
+		return;
+	problem = ProblemNew(PROBLEM_UNRESOLVED_DESCRIPTOR);
+	for (int i = 0; i < flat->nuses; i++)
+	{
+		const		ReferenceUse *use = &flat->uses[i];
+
+		if (use->document_id != 0 || use->own)
+			continue;
+		missing += use->reference->descriptor;
+		NoteUnresolved(problem, use);
+	}
+	missing += NoteMemberDescriptors(problem, flat);
+	if (missing > 0)
+		ProblemRaise(problem, "document refers to descriptors that do not exist");
+}
+
+/* Refuse a body that refers to documents which do not exist. */
+void
+ResolveRefuseReferences(const FlatDocument * flat)
+{
+	Problem    *problem;
+
+	if (ResolveComplete(flat))
+		return;
+	problem = ProblemNew(PROBLEM_UNRESOLVED_REFERENCE);
+	for (int i = 0; i < flat->nuses; i++)
+		if (flat->uses[i].document_id == 0 && !flat->uses[i].own)
+			NoteUnresolved(problem, &flat->uses[i]);
+	ProblemRaise(problem, "document refers to documents that do not exist");
+}
