@@ -61,12 +61,21 @@ PrepareStatement(Statement *statement)
 	statement->plan = plan;
 }
 
+static void
+SetForPlanning(const char *name, const char *value)
+{
+	(void) set_config_option(name, value, PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
+}
+
 /*
  * Run a statement and return the number of rows; they are in SPI_tuptable.
  *
  * Our statements reach rows by key.  A plan that is made while a table is
  * still small would read it from end to end, and be kept while it grows; so
  * whenever a plan is about to be made, sequential scans are made unattractive.
+ * The price that the planner puts on what is left must not lead it to compile
+ * the plan to machine code.
  */
 uint64
 StatementRun(Statement *statement, Datum *values, const char *nulls,
@@ -81,8 +90,8 @@ StatementRun(Statement *statement, Datum *values, const char *nulls,
 	if (fresh || !SPI_plan_is_valid(statement->plan))
 	{
 		nestlevel = NewGUCNestLevel();
-		(void) set_config_option("enable_seqscan", "off", PGC_USERSET,
-								 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+		SetForPlanning("enable_seqscan", "off");
+		SetForPlanning("jit", "off");
 	}
 	result = SPI_execute_plan(statement->plan, values, nulls, read_only, limit);
 	if (nestlevel > 0)
