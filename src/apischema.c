@@ -1,14 +1,15 @@
 /*
  * apischema.c
- *		Reading ApiSchema files: projects, resources and their metadata.
+ *		Reading ApiSchema files: projects, and how they come together.
  *
  * Everything that is wrong is collected, with its place, before anything is
- * refused.  What is read here is checked for itself; whether it fits together
- * is the builder's question.
+ * refused.  A resource that was found broken is kept by its name, so that who
+ * refers to it is not blamed too, but nothing is built on it.
  */
 #include "postgres.h"
 
 #include "apischema.h"
+#include "miscadmin.h"
 #include "naming.h"
 
 static const char *const file_members[] = {
@@ -24,438 +25,125 @@ static const char *const project_members[] = {
 	"resourceSchemas", NULL
 };
 
-static const char *const resource_members[] = {
-	"allowIdentityUpdates", "arrayUniquenessConstraints",
-	"authorizationPathways", "booleanJsonPaths", "commonExtensionOverrides",
-	"dateJsonPaths", "dateTimeJsonPaths", "decimalPropertyValidationInfos",
-	"description", "documentPathsMapping", "domains", "equalityConstraints",
-	"identityJsonPaths", "isDescriptor", "isResourceExtension",
-	"isSchoolYearEnumeration", "isSubclass", "jsonSchemaForInsert",
-	"numericJsonPaths", "openApiFragment", "openApiFragments",
-	"queryFieldMapping", "relational", "resourceName", "securableElements",
-	"subclassType", "superclassIdentityJsonPath", "superclassProjectName",
-	"superclassResourceName", NULL
+static const char *const abstract_members[] = {
+	"identityJsonPaths", "openApiFragment", NULL
 };
 
-static const char *const mapping_members[] = {
-	"isDescriptor", "isPartOfIdentity", "isReference", "isRequired", "path",
-	"projectName", "referenceJsonPaths", "resourceName", "type", NULL
-};
+/* Widths of the columns that hold these. */
+#define MAX_NAME_LENGTH 256
+#define MAX_VERSION_LENGTH 64
 
-static const char *const pair_members[] = {
-	"identityJsonPath", "referenceJsonPath", "type", NULL
-};
-
-static const char *const relational_members[] = {
-	"rootTableNameOverride", "nameOverrides", NULL
-};
-
-/* Note a path that is not one; true when it is. */
-static bool
-CheckPath(const char *path, const char *what, const char *place,
-		  Problem *problems)
+static ApiAbstract *
+ReadAbstract(ApiProject *project, const JNode *node, Problem *problems)
 {
-	if (PathIsPlain(path))
-		return true;
-	ProblemAt(problems, place, "\"%s\" in %s is not a path of the form $.name[*].name.",
-			  path, what);
-	return false;
-}
-
-/* The one object that all members of a reference share, and their names. */
-static void
-ReadMembers(ApiMapping *mapping, const JNode *pairs, Problem *problems)
-{
-	foreach_child(pair, pairs)
-	{
-		const char *identity = ReadText(pair, "identityJsonPath", true,
-										mapping->place, problems);
-		const char *path = ReadText(pair, "referenceJsonPath", true,
-									mapping->place, problems);
-		const char *dot = strrchr(path, '.');
-		char	   *object;
-
-		if (pair->kind != JNODE_OBJECT || *identity == '\0' || *path == '\0')
-			continue;
-		CheckKnownMembers(pair, pair_members, mapping->place, problems);
-		if (!CheckPath(identity, "identityJsonPath", mapping->place, problems) ||
-			!CheckPath(path, "referenceJsonPath", mapping->place, problems))
-			continue;
-		object = pnstrdup(path, dot - path);
-		if (mapping->path == NULL)
-			mapping->path = object;
-		if (strcmp(mapping->path, object) != 0 || strcmp(object, "$") == 0 ||
-			strchr(dot, '[') != NULL)
-			ProblemAt(problems, mapping->place,
-					  "\"%s\" does not lie in the same reference object as the other members.",
-					  path);
-		mapping->identity_paths = lappend(mapping->identity_paths,
-										  unconstify(char *, identity));
-		mapping->member_names = lappend(mapping->member_names, pstrdup(dot + 1));
-	}
-	if (mapping->path == NULL)
-	{
-		ProblemAt(problems, mapping->place, "the reference has no \"referenceJsonPaths\".");
-		mapping->path = "";
-	}
-}
-
-/* One entry of documentPathsMapping. */
-static ApiMapping *
-ReadMapping(const JNode *node, const char *place, Problem *problems)
-{
-	ApiMapping *mapping = palloc0(sizeof(ApiMapping));
-
-	mapping->key = node->name;
-	mapping->place = psprintf("%s: documentPathsMapping.%s", place, node->name);
-	if (node->kind != JNODE_OBJECT)
-	{
-		ProblemAt(problems, mapping->place, "must be an object.");
-		return NULL;
-	}
-	CheckKnownMembers(node, mapping_members, mapping->place, problems);
-	mapping->reference = ReadBool(node, "isReference", mapping->place, problems);
-	mapping->descriptor = ReadBool(node, "isDescriptor", mapping->place, problems);
-	if (mapping->reference)
-	{
-		mapping->project = ReadText(node, "projectName", true, mapping->place, problems);
-		mapping->resource = ReadText(node, "resourceName", true, mapping->place, problems);
-	}
-	if (mapping->reference && !mapping->descriptor)
-	{
-		const JNode *pairs = ReadNode(node, "referenceJsonPaths", JNODE_ARRAY,
-									  true, mapping->place, problems);
-
-		if (pairs == NULL)
-			return NULL;
-		ReadMembers(mapping, pairs, problems);
-	}
-	else
-	{
-		mapping->path = ReadText(node, "path", true, mapping->place, problems);
-		if (!CheckPath(mapping->path, "path", mapping->place, problems))
-			return NULL;
-	}
-	return mapping;
-}
-
-static void
-ReadMappings(ApiResource *resource, const JNode *node, Problem *problems)
-{
-	const JNode *mappings = ReadNode(node, "documentPathsMapping", JNODE_OBJECT,
-									 true, resource->place, problems);
-
-	if (mappings == NULL)
-		return;
-	foreach_child(child, mappings)
-	{
-		ApiMapping *mapping = ReadMapping(child, resource->place, problems);
-
-		if (mapping)
-			resource->mappings = lappend(resource->mappings, mapping);
-	}
-}
-
-/* queryFieldMapping, one entry per path of a field. */
-static void
-ReadQueries(ApiResource *resource, const JNode *node, Problem *problems)
-{
-	const JNode *fields = ReadNode(node, "queryFieldMapping", JNODE_OBJECT,
-								   false, resource->place, problems);
-
-	if (fields == NULL)
-		return;
-	foreach_child(field, fields)
-	{
-		char	   *place = psprintf("%s: queryFieldMapping.%s",
-									 resource->place, field->name);
-
-		if (field->kind != JNODE_ARRAY)
-		{
-			ProblemAt(problems, place, "must be an array.");
-			continue;
-		}
-		foreach_child(path, field)
-		{
-			ApiQueryPath *query = palloc0(sizeof(ApiQueryPath));
-
-			query->field = field->name;
-			query->path = ReadText(path, "path", true, place, problems);
-			query->type = ReadText(path, "type", true, place, problems);
-			if (CheckPath(query->path, "path", place, problems))
-				resource->queries = lappend(resource->queries, query);
-		}
-	}
-}
-
-static void
-ReadOverrides(ApiResource *resource, const JNode *node, Problem *problems)
-{
-	const JNode *relational = ReadNode(node, "relational", JNODE_OBJECT, false,
-									   resource->place, problems);
-	char	   *place = psprintf("%s: relational", resource->place);
-	const JNode *overrides;
-
-	if (relational == NULL)
-		return;
-	CheckKnownMembers(relational, relational_members, place, problems);
-	resource->root_table_override = ReadText(relational, "rootTableNameOverride",
-											 false, place, problems);
-	if (resource->root_table_override &&
-		!NameIsPlain(resource->root_table_override, "_"))
-		ProblemAt(problems, place, "\"%s\" is not a name that a table can have: only letters, digits and \"_\" are.",
-				  resource->root_table_override);
-	overrides = ReadNode(relational, "nameOverrides", JNODE_OBJECT, false,
-						 place, problems);
-	if (overrides == NULL)
-		return;
-	foreach_child(child, overrides)
-	{
-		ApiNameOverride *override = palloc0(sizeof(ApiNameOverride));
-
-		override->path = child->name;
-		override->place = psprintf("%s.nameOverrides.%s", place, child->name);
-		override->name = child->kind == JNODE_STRING ? child->text : "";
-		if (!NameIsPlain(override->name, "_"))
-			ProblemAt(problems, override->place,
-					  "an override must be a name of letters, digits and \"_\".");
-		else
-			resource->overrides = lappend(resource->overrides, override);
-	}
-}
-
-static void
-ReadDecimals(ApiResource *resource, const JNode *node, Problem *problems)
-{
-	const JNode *infos = ReadNode(node, "decimalPropertyValidationInfos",
-								  JNODE_ARRAY, false, resource->place, problems);
-	char	   *place = psprintf("%s: decimalPropertyValidationInfos", resource->place);
-
-	if (infos == NULL)
-		return;
-	foreach_child(info, infos)
-	{
-		ApiDecimal *decimal = palloc0(sizeof(ApiDecimal));
-
-		decimal->path = ReadText(info, "path", true, place, problems);
-		decimal->total_digits = ReadInt(info, "totalDigits", -1, place, problems);
-		decimal->decimal_places = ReadInt(info, "decimalPlaces", -1, place, problems);
-		if (decimal->total_digits == 0 || decimal->total_digits > 1000 ||
-			decimal->decimal_places > 1000 ||
-			(decimal->total_digits > 0 && decimal->decimal_places > decimal->total_digits))
-			ProblemAt(problems, place, "the digits of %s are out of range.", decimal->path);
-		if (CheckPath(decimal->path, "path", place, problems))
-			resource->decimals = lappend(resource->decimals, decimal);
-	}
-}
-
-/* One constraint; nested ones are made absolute and stand beside it. */
-static void
-ReadUniqueness(ApiResource *resource, const JNode *node, const char *base,
-			   Problem *problems)
-{
-	ApiUniqueness *unique = palloc0(sizeof(ApiUniqueness));
-	const JNode *nested;
+	ApiAbstract *abstract = palloc0(sizeof(ApiAbstract));
 	ListCell   *cell;
 
-	unique->place = psprintf("%s: arrayUniquenessConstraints", resource->place);
-	foreach(cell, ReadTexts(node, "paths", unique->place, problems))
+	abstract->project = project;
+	abstract->name = node->name;
+	abstract->place = psprintf("%s.%s", project->name, node->name);
+	if (!ReadObject(node, abstract_members, abstract->place, problems))
+		return NULL;
+	if (!NameIsPlain(node->name, "_") || strlen(node->name) > MAX_NAME_LENGTH)
+		ProblemAt(problems, abstract->place, "an abstract resource needs a name of letters, digits and \"_\".");
+	foreach(cell, ReadTexts(node, "identityJsonPaths", abstract->place, problems))
 	{
-		char	   *path = lfirst(cell);
+		const char *path = lfirst(cell);
 
-		if (!CheckPath(path, "paths", unique->place, problems))
+		if (!ApiCheckPath(path, "identityJsonPaths", abstract->place, problems))
 			continue;
-		unique->paths = lappend(unique->paths, psprintf("%s%s", base, path + 1));
+		if (strstr(path, "[*]") != NULL)
+			ProblemAt(problems, abstract->place, "%s lies in an array and cannot identify a document.", path);
+		abstract->identity_paths = lappend(abstract->identity_paths, lfirst(cell));
 	}
-	if (unique->paths != NIL)
-		resource->uniqueness = lappend(resource->uniqueness, unique);
-	nested = ReadNode(node, "nestedConstraints", JNODE_ARRAY, false,
-					  unique->place, problems);
-	if (nested == NULL)
-		return;
-	foreach_child(child, nested)
-	{
-		const char *below = ReadText(child, "basePath", true, unique->place, problems);
-
-		if (CheckPath(below, "basePath", unique->place, problems))
-			ReadUniqueness(resource, child, psprintf("%s%s", base, below + 1), problems);
-	}
+	if (abstract->identity_paths == NIL)
+		ProblemAt(problems, abstract->place, "\"identityJsonPaths\" is missing or empty.");
+	return abstract;
 }
 
 static void
-ReadConstraints(ApiResource *resource, const JNode *node, Problem *problems)
-{
-	const JNode *uniques = ReadNode(node, "arrayUniquenessConstraints",
-									JNODE_ARRAY, false, resource->place, problems);
-	const JNode *equals = ReadNode(node, "equalityConstraints", JNODE_ARRAY,
-								   false, resource->place, problems);
-
-	if (uniques)
-		foreach_child(child, uniques)
-			ReadUniqueness(resource, child, "$", problems);
-	if (equals == NULL)
-		return;
-	foreach_child(child, equals)
-	{
-		ApiEquality *equality = palloc0(sizeof(ApiEquality));
-
-		equality->place = psprintf("%s: equalityConstraints", resource->place);
-		equality->source = ReadText(child, "sourceJsonPath", true, equality->place, problems);
-		equality->target = ReadText(child, "targetJsonPath", true, equality->place, problems);
-		if (CheckPath(equality->source, "sourceJsonPath", equality->place, problems) &&
-			CheckPath(equality->target, "targetJsonPath", equality->place, problems))
-			resource->equalities = lappend(resource->equalities, equality);
-	}
-}
-
-static void
-ReadCommonExtensions(ApiResource *resource, const JNode *node,
-					 Problem *problems)
-{
-	const JNode *list = ReadNode(node, "commonExtensionOverrides", JNODE_ARRAY,
-								 false, resource->place, problems);
-	char	   *place = psprintf("%s: commonExtensionOverrides", resource->place);
-
-	if (list == NULL)
-		return;
-	foreach_child(child, list)
-	{
-		const JNode *fragment = ReadNode(child, "schemaFragment", JNODE_OBJECT,
-										 true, place, problems);
-		ListCell   *cell;
-
-		foreach(cell, ReadTexts(child, "insertionLocations", place, problems))
-		{
-			ApiCommonExtension *common = palloc0(sizeof(ApiCommonExtension));
-
-			if (fragment == NULL)
-				continue;
-			common->location = lfirst(cell);
-			common->place = place;
-			common->fragment = SchemaRead(fragment, resource->place, problems);
-			resource->common_extensions = lappend(resource->common_extensions, common);
-		}
-	}
-}
-
-/* What a subclass says of its superclass. */
-static void
-ReadSubclass(ApiResource *resource, const JNode *node, Problem *problems)
-{
-	const char *type;
-
-	resource->subclass = ReadBool(node, "isSubclass", resource->place, problems);
-	if (!resource->subclass)
-		return;
-	type = ReadText(node, "subclassType", true, resource->place, problems);
-	resource->association = strcmp(type, "association") == 0;
-	if (!resource->association && strcmp(type, "domainEntity") != 0)
-		ProblemAt(problems, resource->place, "\"subclassType\" must be domainEntity or association, not \"%s\".", type);
-	resource->superclass_project = ReadText(node, "superclassProjectName", true,
-											resource->place, problems);
-	resource->superclass_resource = ReadText(node, "superclassResourceName", true,
-											 resource->place, problems);
-	resource->superclass_path = ReadText(node, "superclassIdentityJsonPath",
-										 !resource->association,
-										 resource->place, problems);
-	if (resource->superclass_path && resource->association)
-		ProblemAt(problems, resource->place, "an association has the identity of its superclass: \"superclassIdentityJsonPath\" contradicts that.");
-}
-
-/* Kinds of resources exclude each other. */
-static void
-CheckKinds(const ApiResource *resource, Problem *problems)
-{
-	int			kinds = resource->descriptor + resource->extension + resource->school_year;
-
-	if (kinds > 1 || (resource->subclass && kinds > 0))
-		ProblemAt(problems, resource->place, "\"isDescriptor\", \"isResourceExtension\", \"isSchoolYearEnumeration\" and \"isSubclass\" contradict each other.");
-	if (resource->extension && !resource->project->extension)
-		ProblemAt(problems, resource->place, "a resource of the core cannot be a resource extension.");
-	if ((resource->extension || resource->descriptor) && resource->identity_paths != NIL)
-		ProblemAt(problems, resource->place, "a descriptor or a resource extension cannot have \"identityJsonPaths\".");
-	if (!resource->extension && !resource->descriptor && resource->identity_paths == NIL)
-		ProblemAt(problems, resource->place, "\"identityJsonPaths\" is missing or empty.");
-}
-
-static ApiResource *
-ReadResource(ApiProject *project, const JNode *node, Problem *problems)
-{
-	ApiResource *resource = palloc0(sizeof(ApiResource));
-	const JNode *schema;
-	ListCell   *cell;
-
-	resource->project = project;
-	resource->endpoint = node->name;
-	resource->place = psprintf("%s.%s", project->name, node->name);
-	if (node->kind != JNODE_OBJECT)
-	{
-		ProblemAt(problems, resource->place, "a resource schema must be an object, not %s.",
-				  JsonTreeKindName(node));
-		return NULL;
-	}
-	resource->name = ReadText(node, "resourceName", true, resource->place, problems);
-	if (!NameIsPlain(resource->name, "_") || !NameIsPlain(resource->endpoint, "_-"))
-		ProblemAt(problems, resource->place, "a resource needs a name of letters, digits and \"_\", and an endpoint of these and \"-\".");
-	else
-		resource->place = psprintf("%s.%s", project->name, resource->name);
-	CheckKnownMembers(node, resource_members, resource->place, problems);
-	resource->descriptor = ReadBool(node, "isDescriptor", resource->place, problems);
-	resource->extension = ReadBool(node, "isResourceExtension", resource->place, problems);
-	resource->school_year = ReadBool(node, "isSchoolYearEnumeration", resource->place, problems);
-	resource->allow_identity_updates = ReadBool(node, "allowIdentityUpdates", resource->place, problems);
-	resource->identity_paths = ReadTexts(node, "identityJsonPaths", resource->place, problems);
-	foreach(cell, resource->identity_paths)
-		if (!CheckPath(lfirst(cell), "identityJsonPaths", resource->place, problems))
-		resource->identity_paths = foreach_delete_current(resource->identity_paths, cell);
-	ReadSubclass(resource, node, problems);
-	CheckKinds(resource, problems);
-	ReadMappings(resource, node, problems);
-	ReadQueries(resource, node, problems);
-	ReadOverrides(resource, node, problems);
-	ReadDecimals(resource, node, problems);
-	ReadConstraints(resource, node, problems);
-	ReadCommonExtensions(resource, node, problems);
-	schema = ReadNode(node, "jsonSchemaForInsert", JNODE_OBJECT, true,
-					  resource->place, problems);
-	if (schema == NULL)
-		return NULL;
-	resource->schema = SchemaRead(schema, resource->place, problems);
-	if (resource->schema->kind != SCHEMA_OBJECT)
-		ProblemAt(problems, resource->place, "\"jsonSchemaForInsert\" must describe an object.");
-	return resource;
-}
-
-static void
-ReadAbstracts(ApiProject *project, Problem *problems)
+ReadAbstracts(ApiProject *project, const char *place, Problem *problems)
 {
 	const JNode *abstracts = ReadNode(project->node, "abstractResources",
-									  JNODE_OBJECT, false, project->name, problems);
+									  JNODE_OBJECT, false, place, problems);
 
 	if (abstracts == NULL)
 		return;
 	foreach_child(child, abstracts)
 	{
-		ApiAbstract *abstract = palloc0(sizeof(ApiAbstract));
+		ApiAbstract *abstract = ReadAbstract(project, child, problems);
 
-		abstract->project = project;
-		abstract->name = child->name;
-		abstract->place = psprintf("%s.%s", project->name, child->name);
-		if (!NameIsPlain(child->name, "_"))
-			ProblemAt(problems, abstract->place, "an abstract resource needs a name of letters, digits and \"_\".");
-		abstract->identity_paths = ReadTexts(child, "identityJsonPaths", abstract->place, problems);
-		if (abstract->identity_paths == NIL)
-			ProblemAt(problems, abstract->place, "\"identityJsonPaths\" is missing or empty.");
-		project->abstracts = lappend(project->abstracts, abstract);
+		if (abstract)
+			project->abstracts = lappend(project->abstracts, abstract);
 	}
 }
 
-/* Is this the name of a PostgreSQL schema that is not ours to use? */
+/* Does a mapping of names say something else than the resources? */
+static void
+CheckNameMapping(const ApiProject *project, const char *member, bool folded,
+				 const char *place, Problem *problems)
+{
+	const JNode *mapping = ReadNode(project->node, member, JNODE_OBJECT, false,
+									place, problems);
+
+	if (mapping == NULL)
+		return;
+	foreach_child(child, mapping)
+	{
+		bool		fits = false;
+		ListCell   *cell;
+
+		foreach(cell, project->resources)
+		{
+			ApiResource *resource = lfirst(cell);
+			bool		named = folded ? pg_strcasecmp(resource->endpoint, child->name) == 0 :
+			strcmp(resource->name, child->name) == 0;
+
+			fits |= named && child->kind == JNODE_STRING &&
+				strcmp(resource->endpoint, child->text) == 0;
+		}
+		if (!fits)
+			ProblemAt(problems, place, "%s.%s contradicts \"resourceSchemas\".", member, child->name);
+	}
+}
+
+/* Resources are found by name or endpoint, in any case. */
+static void
+CheckResourceNames(const ApiProject *project, Problem *problems)
+{
+	ListCell   *cell;
+	ListCell   *other;
+
+	foreach(cell, project->resources)
+	{
+		ApiResource *resource = lfirst(cell);
+
+		foreach(other, project->resources)
+		{
+			ApiResource *twin = lfirst(other);
+
+			if (twin == resource)
+				break;
+			CHECK_FOR_INTERRUPTS();
+			if (pg_strcasecmp(twin->name, resource->name) == 0 ||
+				pg_strcasecmp(twin->endpoint, resource->endpoint) == 0 ||
+				pg_strcasecmp(twin->name, resource->endpoint) == 0 ||
+				pg_strcasecmp(twin->endpoint, resource->name) == 0)
+			{
+				ProblemAt(problems, resource->place,
+						  "%s (endpoint \"%s\") and %s (endpoint \"%s\") cannot be told apart by name or endpoint in any case.",
+						  twin->place, twin->endpoint, resource->place, resource->endpoint);
+				resource->broken = true;
+			}
+		}
+	}
+}
+
+/* Letters and digits only; "_" of reserved names cannot come up. */
 static bool
 SchemaNameIsTaken(const char *name)
 {
-	return strcmp(name, "dms") == 0 || strcmp(name, "public") == 0 ||
-		strncmp(name, "pg", 2) == 0 || strcmp(name, "informationschema") == 0;
+	return strcmp(name, "dms") == 0 || strcmp(name, "public") == 0;
 }
 
 static void
@@ -468,11 +156,51 @@ ReadProjectNames(ApiProject *project, const char *place, Problem *problems)
 	project->schema_name = NameOfSchema(project->endpoint);
 	if (*project->name && !NameIsPlain(project->name, "_- "))
 		ProblemAt(problems, place, "\"projectName\" may hold only letters, digits, \"_\", \"-\" and blanks, not \"%s\".", project->name);
+	if (*project->version && !NameIsPlain(project->version, "_-+. "))
+		ProblemAt(problems, place, "\"projectVersion\" may hold only letters, digits, \"_\", \"-\", \"+\", \".\" and blanks, not \"%s\".", project->version);
+	if (strlen(project->name) > MAX_NAME_LENGTH || strlen(project->version) > MAX_VERSION_LENGTH)
+		ProblemAt(problems, place, "\"projectName\" can have up to %d characters, \"projectVersion\" up to %d.",
+				  MAX_NAME_LENGTH, MAX_VERSION_LENGTH);
 	if (*project->endpoint && !NameIsPlain(project->endpoint, "_-"))
 		ProblemAt(problems, place, "\"projectEndpointName\" may hold only letters, digits, \"_\" and \"-\", not \"%s\".", project->endpoint);
-	else if (*project->schema_name == '\0' || SchemaNameIsTaken(project->schema_name))
+	else if (*project->endpoint &&
+			 (*project->schema_name == '\0' || SchemaNameIsTaken(project->schema_name) ||
+			  strlen(project->schema_name) >= NAMEDATALEN))
 		ProblemAt(problems, place, "\"projectEndpointName\" \"%s\" would need the database schema \"%s\", which cannot be used.",
 				  project->endpoint, project->schema_name);
+}
+
+/* The resources of a project, each for itself and their names together. */
+static void
+ReadResources(ApiProject *project, const JNode *resources, const char *place,
+			  Problem *problems)
+{
+	foreach_child(child, resources)
+	{
+		ApiResource *resource = ApiResourceRead(project, child, problems);
+
+		if (resource)
+			project->resources = lappend(project->resources, resource);
+	}
+	CheckResourceNames(project, problems);
+	CheckNameMapping(project, "resourceNameMapping", false, place, problems);
+	CheckNameMapping(project, "caseInsensitiveEndpointNameMapping", true, place, problems);
+}
+
+/* All files must be of one format. */
+static void
+ReadVersion(ApiSchema *schema, const JNode *root, const char *place)
+{
+	const char *version = ReadText(root, "apiSchemaVersion", true, place, schema->problems);
+
+	if (*version == '\0')
+		return;
+	if (strlen(version) > MAX_VERSION_LENGTH || !NameIsPlain(version, "_-+. "))
+		ProblemAt(schema->problems, place, "\"apiSchemaVersion\" is not a version.");
+	else if (schema->format_version == NULL)
+		schema->format_version = version;
+	else if (strcmp(schema->format_version, version) != 0)
+		ProblemAt(schema->problems, place, "\"apiSchemaVersion\" is %s, but %s in another file.", version, schema->format_version);
 }
 
 /* One file. */
@@ -482,54 +210,46 @@ ReadProject(ApiSchema *schema, const JNode *root, const char *place)
 	Problem    *problems = schema->problems;
 	ApiProject *project = palloc0(sizeof(ApiProject));
 	const JNode *resources;
-	const char *version;
+	int			before;
 
-	if (root->kind != JNODE_OBJECT)
-	{
-		ProblemAt(problems, place, "an ApiSchema must be an object, not %s.", JsonTreeKindName(root));
+	schema->broken = true;
+	if (!ReadObject(root, file_members, place, problems))
 		return NULL;
-	}
-	CheckKnownMembers(root, file_members, place, problems);
-	version = ReadText(root, "apiSchemaVersion", true, place, problems);
-	if (schema->format_version == NULL)
-		schema->format_version = version;
-	else if (strcmp(schema->format_version, version) != 0)
-		ProblemAt(problems, place, "\"apiSchemaVersion\" is %s, but %s in another file.", version, schema->format_version);
+	ReadVersion(schema, root, place);
 	project->node = ReadNode(root, "projectSchema", JNODE_OBJECT, true, place, problems);
 	if (project->node == NULL)
 		return NULL;
-	CheckKnownMembers(project->node, project_members, place, problems);
+	before = problems->count;
+	(void) ReadObject(project->node, project_members, place, problems);
 	ReadProjectNames(project, place, problems);
-	ReadAbstracts(project, problems);
 	resources = ReadNode(project->node, "resourceSchemas", JNODE_OBJECT, true, place, problems);
-	if (resources == NULL)
-		return project;
-	foreach_child(child, resources)
-	{
-		ApiResource *resource = ReadResource(project, child, problems);
-
-		if (resource)
-			project->resources = lappend(project->resources, resource);
-	}
+	schema->broken = problems->count > before;
+	ReadAbstracts(project, place, problems);
+	if (resources)
+		ReadResources(project, resources, place, problems);
 	return project;
 }
 
 /* The core first, then extensions by endpoint: order of files never matters. */
 static int
-CompareProjects(const ListCell *a, const ListCell *b)
+OrderOfProjects(const ApiProject *left, const ApiProject *right)
 {
-	const ApiProject *left = lfirst(a);
-	const ApiProject *right = lfirst(b);
-
 	if (left->extension != right->extension)
 		return left->extension ? 1 : -1;
 	return strcmp(left->endpoint, right->endpoint);
+}
+
+static int
+CompareProjects(const ListCell *a, const ListCell *b)
+{
+	return OrderOfProjects(lfirst(a), lfirst(b));
 }
 
 static void
 CheckProjects(ApiSchema *schema)
 {
 	int			cores = 0;
+	int			before = schema->problems->count;
 	ListCell   *cell;
 	ListCell   *other;
 
@@ -545,16 +265,19 @@ CheckProjects(ApiSchema *schema)
 			if (twin == project)
 				break;
 			if (strcmp(twin->schema_name, project->schema_name) == 0 ||
-				pg_strcasecmp(twin->name, project->name) == 0)
+				pg_strcasecmp(twin->name, project->name) == 0 ||
+				pg_strcasecmp(twin->name, project->endpoint) == 0 ||
+				pg_strcasecmp(twin->endpoint, project->name) == 0)
 				ProblemAt(schema->problems, project->name,
-						  "the projects \"%s\" and \"%s\" have the same name or the same database schema.",
+						  "the projects \"%s\" and \"%s\" cannot be told apart: they have the same name or the same database schema.",
 						  twin->endpoint, project->endpoint);
 		}
 	}
-	if (cores != 1)
+	if (cores != 1 && !schema->broken)
 		ProblemNote(schema->problems, cores == 0 ?
 					"There is no core project: an extension cannot be deployed without the project it extends." :
 					"There is more than one core project.");
+	schema->broken |= schema->problems->count > before;
 }
 
 /* The resource of the core that an extension extends: the same endpoint. */
@@ -575,37 +298,49 @@ ExtendedResource(ApiSchema *schema, const ApiResource *extension)
 	return NULL;
 }
 
+/* Hang a fragment at the place of the core's JSON schema that it names. */
+static void
+MergeCommonExtension(ApiResource *into, const ApiResource *from,
+					 const ApiCommonExtension *common, Problem *problems)
+{
+	SchemaNode *site = SchemaAtLocation(into->schema, common->location);
+	SchemaNode	wrapper = {.kind = SCHEMA_OBJECT};
+	SchemaProperty property = {.name = "_ext",.node = common->fragment};
+
+	if (site == NULL || site->kind != SCHEMA_OBJECT)
+	{
+		ProblemAt(problems, common->place, "there is no object at \"%s\" in the resource it extends.", common->location);
+		return;
+	}
+	wrapper.source = site->source;
+	wrapper.properties = list_make1(&property);
+	SchemaMerge(site, &wrapper, from->project->endpoint, from->place, problems);
+}
+
 /* Put what an extension says of a resource to what the core says. */
 static void
 MergeExtension(ApiResource *into, ApiResource *from, Problem *problems)
 {
-	const char *endpoint = from->project->endpoint;
+	int			before = problems->count;
 	ListCell   *cell;
 
-	SchemaMerge(into->schema, from->schema, endpoint, from->place, problems);
-	foreach(cell, from->common_extensions)
+	if (into->broken || from->broken)
 	{
-		ApiCommonExtension *common = lfirst(cell);
-		SchemaNode *site = SchemaAtLocation(into->schema, common->location);
-		SchemaNode	wrapper = {.kind = SCHEMA_OBJECT};
-		SchemaProperty property = {.name = "_ext",.node = common->fragment};
-
-		if (site == NULL || site->kind != SCHEMA_OBJECT)
-		{
-			ProblemAt(problems, common->place, "there is no object at \"%s\" in the resource it extends.", common->location);
-			continue;
-		}
-		wrapper.source = site->source;
-		wrapper.properties = list_make1(&property);
-		SchemaMerge(site, &wrapper, endpoint, from->place, problems);
+		into->broken = true;
+		return;
 	}
+	SchemaMerge(into->schema, from->schema, from->project->endpoint, from->place, problems);
+	foreach(cell, from->common_extensions)
+		MergeCommonExtension(into, from, lfirst(cell), problems);
 	into->mappings = list_concat(into->mappings, from->mappings);
 	into->overrides = list_concat(into->overrides, from->overrides);
 	into->decimals = list_concat(into->decimals, from->decimals);
 	into->uniqueness = list_concat(into->uniqueness, from->uniqueness);
 	into->equalities = list_concat(into->equalities, from->equalities);
 	into->queries = list_concat(into->queries, from->queries);
+	into->typed_paths = list_concat(into->typed_paths, from->typed_paths);
 	into->extended_by = lappend(into->extended_by, from);
+	into->broken = problems->count > before;
 }
 
 static int
@@ -613,13 +348,7 @@ CompareResources(const ListCell *a, const ListCell *b)
 {
 	const ApiResource *left = lfirst(a);
 	const ApiResource *right = lfirst(b);
-/**INDENT** Error@612: Unbalanced parens */
-	int			order = CompareProjects(&(ListCell) {.ptr_value = left->project},
-			   &(ListCell)
-	{
-		.ptr_value = right->project
-/**INDENT** Warning@613: Extra ) */
-	});
+	int			order = OrderOfProjects(left->project, right->project);
 
 	return order != 0 ? order : strcmp(left->name, right->name);
 }
@@ -643,20 +372,40 @@ GatherResources(ApiSchema *schema)
 
 			if (!resource->extension)
 			{
-				if (ApiSchemaFind(schema, project->name, resource->name) ||
-					ApiSchemaFindAbstract(schema, project->name, resource->name))
-					ProblemAt(schema->problems, resource->place, "there are two resources of this name.");
-				schema->resources = lappend(schema->resources, resource);
+				if (ApiSchemaFindAbstract(schema, project->name, resource->name))
+					ProblemAt(schema->problems, resource->place, "there is an abstract resource of this name too.");
+				else
+					schema->resources = lappend(schema->resources, resource);
 				continue;
 			}
 			extended = ExtendedResource(schema, resource);
-			if (extended == NULL || extended->schema == NULL)
-				ProblemAt(schema->problems, resource->place, "the core has no resource \"%s\" to extend.", resource->endpoint);
+			if (extended == NULL)
+				ProblemAt(schema->problems, resource->place, "the core has no resource \"%s\" with the endpoint \"%s\" to extend.",
+						  resource->name, resource->endpoint);
 			else
 				MergeExtension(extended, resource, schema->problems);
 		}
 	}
 	list_sort(schema->resources, CompareResources);
+}
+
+/* Read one file, the nth argument. */
+static void
+ReadFile(ApiSchema *schema, int number, const char *json, int length)
+{
+	char	   *place = psprintf("schema %d", number);
+	bool		broken = schema->broken;
+	JsonFault	fault;
+	JNode	   *root = JsonTreeParse(json, length, &fault);
+	ApiProject *project = NULL;
+
+	if (root == NULL)
+		ProblemAt(schema->problems, psprintf("%s: %s", place, fault.path), "%s", fault.message);
+	else
+		project = ReadProject(schema, root, place);
+	if (project)
+		schema->projects = lappend(schema->projects, project);
+	schema->broken |= broken || project == NULL;
 }
 
 /*
@@ -669,28 +418,15 @@ ApiSchemaRead(int nfiles, char **texts, int *lengths)
 	ApiSchema  *schema = palloc0(sizeof(ApiSchema));
 
 	schema->problems = ProblemNew(PROBLEM_SCHEMA_REFUSED);
+	schema->broken = nfiles == 0;
 	if (nfiles == 0)
 		ProblemNote(schema->problems, "There is no ApiSchema to deploy.");
 	for (int i = 0; i < nfiles; i++)
-	{
-		char	   *place = psprintf("schema %d", i + 1);
-		JsonFault	fault;
-		JNode	   *root = JsonTreeParse(texts[i], lengths[i], &fault);
-		ApiProject *project;
-
-		if (root == NULL)
-		{
-			ProblemAt(schema->problems, psprintf("%s: %s", place, fault.path), "%s", fault.message);
-			continue;
-		}
-		project = ReadProject(schema, root, place);
-		if (project)
-			schema->projects = lappend(schema->projects, project);
-	}
+		ReadFile(schema, i + 1, texts[i], lengths[i]);
 	list_sort(schema->projects, CompareProjects);
 	if (nfiles > 0)
 		CheckProjects(schema);
-	if (schema->problems->count == 0)
+	if (!schema->broken)
 		GatherResources(schema);
 	return schema;
 }

@@ -49,13 +49,16 @@ typedef struct ApiMapping
 	const char *project;		/* target */
 	const char *resource;
 	const char *path;			/* scalar, descriptor, or reference object */
-	List	   *identity_paths; /* documents: path in the target ... */
-	List	   *member_names;	/* ... and name in the reference object */
+	const char *type;			/* scalar, descriptor; NULL if not said */
+	List	   *identity_paths; /* documents: path in the target, ... */
+	List	   *member_names;	/* ... name in the reference object, ... */
+	List	   *member_types;	/* ... and type; "" if not said */
 } ApiMapping;
 
 typedef struct ApiQueryPath
 {
 	const char *field;
+	const char *place;
 	const char *path;
 	const char *type;
 } ApiQueryPath;
@@ -67,6 +70,14 @@ typedef struct ApiNameOverride
 	const char *place;
 	bool		used;
 } ApiNameOverride;
+
+/* A path of booleanJsonPaths and the lists like it. */
+typedef struct ApiTypedPath
+{
+	const char *list;
+	const char *path;
+	const char *type;			/* that the list stands for */
+} ApiTypedPath;
 
 typedef struct ApiDecimal
 {
@@ -139,9 +150,11 @@ typedef struct ApiResource
 	List	   *decimals;		/* ApiDecimal */
 	List	   *uniqueness;		/* ApiUniqueness */
 	List	   *equalities;		/* ApiEquality */
+	List	   *typed_paths;	/* ApiTypedPath */
 	List	   *common_extensions;	/* ApiCommonExtension */
 	SchemaNode *schema;
 	List	   *extended_by;	/* ApiResource of extension projects, merged */
+	bool		broken;			/* problems were found; build nothing on it */
 } ApiResource;
 
 typedef struct ApiSchema
@@ -150,6 +163,8 @@ typedef struct ApiSchema
 	List	   *projects;		/* ApiProject, by endpoint; the core first */
 	List	   *resources;		/* ApiResource that are stored, by name */
 	List	   *abstracts;		/* ApiAbstract */
+	bool		broken;			/* a file or project is: resources mean
+								 * nothing */
 	Problem    *problems;
 } ApiSchema;
 
@@ -162,9 +177,15 @@ extern ApiAbstract *ApiSchemaFindAbstract(const ApiSchema *schema,
 										  const char *project,
 										  const char *resource);
 
+/* apiresource.c */
+extern ApiResource *ApiResourceRead(ApiProject *project, const JNode *node,
+									Problem *problems);
+extern bool ApiCheckPath(const char *path, const char *what,
+						 const char *place, Problem *problems);
+
 /* schemajson.c */
-extern SchemaNode *SchemaRead(const JNode *node, const char *place,
-							  Problem *problems);
+extern SchemaNode *SchemaRead(const JNode *node, bool extension,
+							  const char *place, Problem *problems);
 extern void SchemaMerge(SchemaNode *into, SchemaNode *from,
 						const char *endpoint, const char *place,
 						Problem *problems);
@@ -172,6 +193,7 @@ extern SchemaNode *SchemaAtLocation(SchemaNode *root, const char *location);
 extern SchemaProperty *SchemaFind(const SchemaNode *object, const char *name);
 extern bool SchemaPathExists(const SchemaNode *root, const char *path,
 							 const SchemaNode **leaf);
+extern const char *SchemaTypeName(const SchemaNode *node);
 
 /* schemaread.c: typed access that collects what is wrong */
 extern const char *ReadText(const JNode *object, const char *name,
@@ -186,7 +208,7 @@ extern const JNode *ReadNode(const JNode *object, const char *name,
 extern List *ReadTexts(const JNode *object, const char *name,
 					   const char *place, Problem *problems);
 extern bool PathIsPlain(const char *path);
-extern void CheckKnownMembers(const JNode *object, const char *const *known,
-							  const char *place, Problem *problems);
+extern bool ReadObject(const JNode *node, const char *const *known,
+					   const char *place, Problem *problems);
 
 #endif							/* DMS_APISCHEMA_H */

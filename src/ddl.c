@@ -138,11 +138,14 @@ AppendReferenceKey(Writer *writer, StringInfo body, const TableModel *table,
 				   ColumnModel *column, const ReferenceModel *reference)
 {
 	char	   *key;
-	char	   *target = TargetTable(writer, reference, &key);
+	char	   *target;
 	char		padded[2 * NAMEDATALEN + 1] = {0};
 	NameEntry  *entry;
 	char	   *constraint;
 
+	if (writer->set->problems->count > 0)
+		return;					/* the target may not be there */
+	target = TargetTable(writer, reference, &key);
 	column->foreign_key = NamePhysical(psprintf("%s_%s_FK", table->title, column->name));
 	constraint = psprintf("CONSTRAINT %s FOREIGN KEY (%s) REFERENCES %s (documentid)",
 						  quote_identifier(column->foreign_key),
@@ -313,7 +316,7 @@ WriteResource(Writer *writer, ModelEntry *entry)
 {
 	ResourceModel *model = entry->model;
 
-	if (model->kind == RESOURCE_DESCRIPTOR || model->kind == RESOURCE_ABSTRACT)
+	if (model->kind == RESOURCE_DESCRIPTOR || entry->api == NULL || entry->api->broken)
 		return;
 	for (int i = 0; i < model->ntables; i++)
 	{
@@ -324,11 +327,18 @@ WriteResource(Writer *writer, ModelEntry *entry)
 	}
 }
 
+/* Is this an abstract resource, and was nothing found to be wrong with it? */
+static bool
+HasView(const ModelEntry *entry)
+{
+	return entry->model->kind == RESOURCE_ABSTRACT && entry->model->ntables > 0;
+}
+
 /* What references to an abstract resource point at. */
 static void
 WriteMemberTable(Writer *writer, ModelEntry *entry)
 {
-	char	   *title = psprintf("%s_Member", entry->abstract->name);
+	char	   *key_name = NamePhysical(psprintf("%s_Member_PK", entry->abstract->name));
 	char	   *name = Qualified(entry->model->member_schema, entry->model->member_table);
 	NameEntry  *reserved;
 	bool		found;
@@ -338,7 +348,9 @@ WriteMemberTable(Writer *writer, ModelEntry *entry)
 	reserved = LookUpName(writer, entry->model->member_schema, entry->model->member_table, &found);
 	reserved->created = true;
 	Emit(writer, psprintf("CREATE TABLE %s (\n\tdocumentid bigint NOT NULL,\n\tdiscriminator varchar(513) NOT NULL,\n\tCONSTRAINT %s PRIMARY KEY (documentid)\n)",
-						  name, quote_identifier(NamePhysical(psprintf("%s_PK", title)))));
+						  name, quote_identifier(key_name)));
+	ReserveName(writer, entry->model->member_schema, key_name,
+				psprintf("the key of the member table of %s", entry->place));
 	Emit(writer, psprintf("COMMENT ON TABLE %s IS %s", name,
 						  quote_literal_cstr(psprintf("%s: the documents of its subclasses", entry->place))));
 	Emit(writer, psprintf("COMMENT ON COLUMN %s.documentid IS 'the document'", name));
@@ -384,6 +396,8 @@ WriteView(Writer *writer, ModelEntry *entry)
 	appendStringInfo(&body, "CREATE VIEW %s WITH (security_invoker = true) AS\n\t", name);
 	foreach(cell, entry->subclasses)
 	{
+		if (writer->set->problems->count > 0)
+			continue;
 		if (foreach_current_index(cell) > 0)
 			appendStringInfoString(&body, "\n\tUNION ALL ");
 		AppendBranch(&body, entry, lfirst(cell));
@@ -393,15 +407,27 @@ WriteView(Writer *writer, ModelEntry *entry)
 						  quote_literal_cstr(psprintf("%s: identities of the documents of its subclasses", entry->place))));
 }
 
+/* Emit a function that is called by a trigger on dms.Document. */
+static void
+EmitTriggerFunction(Writer *writer, const char *name, const char *body,
+					const char *comment)
+{
+	Emit(writer, psprintf("CREATE OR REPLACE FUNCTION dms.%s() RETURNS trigger\n"
+						  "LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp\n"
+						  "AS $body$\n%s$body$", name, body));
+	Emit(writer, psprintf("COMMENT ON FUNCTION dms.%s() IS %s", name,
+						  quote_literal_cstr(comment)));
+}
+
 /* One arm of the function that clears what belonged to deleted documents. */
 static void
 AppendClearing(StringInfo body, const ResourceModel *model)
 {
-	appendStringInfo(body, "\t\tWHEN %s THEN\n\t\t\tDELETE FROM %s WHERE documentid = ANY (gone_ids);\n",
+	appendStringInfo(body, "\tWHEN %s THEN\n\t\tDELETE FROM %s WHERE documentid = ANY (gone_ids);\n",
 					 quote_literal_cstr(psprintf("%s:%s", model->project, model->resource)),
 					 Qualified(model->tables[0].schema, model->tables[0].name));
 	if (model->member_table)
-		appendStringInfo(body, "\t\t\tDELETE FROM %s WHERE documentid = ANY (gone_ids);\n",
+		appendStringInfo(body, "\t\tDELETE FROM %s WHERE documentid = ANY (gone_ids);\n",
 						 Qualified(model->member_schema, model->member_table));
 }
 
@@ -409,49 +435,70 @@ AppendClearing(StringInfo body, const ResourceModel *model)
  * Rows that only the engine writes are tied to dms.Document by triggers: a
  * foreign key from each of them would cost every insert a check, and every
  * delete a search in every root table of the schema.
+ *
+ * Documents of several types go in one statement, since they may refer to each
+ * other, and foreign keys are checked at the end of a statement.
  */
 static void
-WriteTriggers(Writer *writer)
+WriteDeleteTrigger(Writer *writer)
 {
-	StringInfoData clear;
-	StringInfoData truncate;
+	StringInfoData body;
 	ListCell   *cell;
 
-	initStringInfo(&clear);
-	initStringInfo(&truncate);
-	appendStringInfoString(&clear,
-						   "CREATE OR REPLACE FUNCTION dms.document_after_delete() RETURNS trigger\n"
-						   "LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp\nAS $body$\n"
-						   "DECLARE\n\tgone_ids bigint[];\n\tgone_type text;\nBEGIN\n"
-						   "\tSELECT array_agg(DocumentId ORDER BY DocumentId) INTO gone_ids FROM gone;\n"
+	initStringInfo(&body);
+	appendStringInfoString(&body,
+						   "DECLARE\n\tgone_ids bigint[];\n\tgone_types text[];\nBEGIN\n"
+						   "\tSELECT array_agg(DocumentId ORDER BY DocumentId), array_agg(DISTINCT ProjectName || ':' || ResourceName)\n"
+						   "\tINTO gone_ids, gone_types FROM gone;\n"
 						   "\tIF gone_ids IS NULL THEN\n\t\tRETURN NULL;\n\tEND IF;\n"
 						   "\tDELETE FROM dms.ReferenceEdge WHERE ParentDocumentId = ANY (gone_ids);\n"
 						   "\tDELETE FROM dms.ReferentialIdentity WHERE DocumentId = ANY (gone_ids);\n"
-						   "\tFOR gone_type IN SELECT DISTINCT ProjectName || ':' || ResourceName FROM gone LOOP\n"
-						   "\t\tCASE gone_type\n");
-	appendStringInfoString(&truncate,
-						   "CREATE OR REPLACE FUNCTION dms.document_after_truncate() RETURNS trigger\n"
-						   "LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp\nAS $body$\nBEGIN\n"
-						   "\tTRUNCATE dms.ReferentialIdentity, dms.ReferenceEdge, dms.IdentityLock, dms.Descriptor");
+						   "\tIF cardinality(gone_types) > 1 THEN\n"
+						   "\t\tEXECUTE (\n"
+						   "\t\t\tSELECT 'WITH ' || string_agg(format('%I AS (DELETE FROM %I.%I WHERE documentid = ANY ($1))', s || '.' || t, s, t), ', ') || ' SELECT'\n"
+						   "\t\t\tFROM (SELECT TableSchema, TableName FROM dms.ResourceModel WHERE ProjectName || ':' || ResourceName = ANY (gone_types)\n"
+						   "\t\t\t\tUNION SELECT MemberSchema, MemberTable FROM dms.ResourceModel WHERE ProjectName || ':' || ResourceName = ANY (gone_types)\n"
+						   "\t\t\t) AS cleared (s, t)\n"
+						   "\t\t\tWHERE t IS NOT NULL) USING gone_ids;\n"
+						   "\t\tRETURN NULL;\n\tEND IF;\n");
+	if (writer->set->schema->resources != NIL)
+		appendStringInfoString(&body, "\tCASE gone_types[1]\n");
+	foreach(cell, writer->set->entries)
+	{
+		const ModelEntry *entry = lfirst(cell);
+
+		if (entry->api)
+			AppendClearing(&body, entry->model);
+	}
+	if (writer->set->schema->resources != NIL)
+		appendStringInfoString(&body, "\tELSE\n\t\tNULL;\n\tEND CASE;\n");
+	appendStringInfoString(&body, "\tRETURN NULL;\nEND\n");
+	EmitTriggerFunction(writer, "document_after_delete", body.data,
+						"clears what belonged to deleted documents");
+	Emit(writer, "CREATE OR REPLACE TRIGGER document_after_delete AFTER DELETE ON dms.Document\n"
+		 "\tREFERENCING OLD TABLE AS gone\n\tFOR EACH STATEMENT EXECUTE FUNCTION dms.document_after_delete()");
+}
+
+static void
+WriteTruncateTrigger(Writer *writer)
+{
+	StringInfoData body;
+	ListCell   *cell;
+
+	initStringInfo(&body);
+	appendStringInfoString(&body, "BEGIN\n\tTRUNCATE dms.ReferentialIdentity, dms.ReferenceEdge, dms.IdentityLock, dms.Descriptor");
 	foreach(cell, writer->set->entries)
 	{
 		const ResourceModel *model = ((ModelEntry *) lfirst(cell))->model;
 
 		if (model->kind == RESOURCE_ABSTRACT)
-			appendStringInfo(&truncate, ",\n\t\t%s", Qualified(model->member_schema, model->member_table));
-		else
-			AppendClearing(&clear, model);
-		if (model->kind == RESOURCE_PLAIN || model->kind == RESOURCE_SCHOOL_YEAR)
-			appendStringInfo(&truncate, ",\n\t\t%s", Qualified(model->tables[0].schema, model->tables[0].name));
+			appendStringInfo(&body, ",\n\t\t%s", Qualified(model->member_schema, model->member_table));
+		else if (model->kind != RESOURCE_DESCRIPTOR)
+			appendStringInfo(&body, ",\n\t\t%s", Qualified(model->tables[0].schema, model->tables[0].name));
 	}
-	appendStringInfoString(&clear, "\t\tELSE NULL;\n\t\tEND CASE;\n\tEND LOOP;\n\tRETURN NULL;\nEND\n$body$");
-	appendStringInfoString(&truncate, " CASCADE;\n\tRETURN NULL;\nEND\n$body$");
-	Emit(writer, clear.data);
-	Emit(writer, "COMMENT ON FUNCTION dms.document_after_delete() IS 'clears what belonged to deleted documents'");
-	Emit(writer, truncate.data);
-	Emit(writer, "COMMENT ON FUNCTION dms.document_after_truncate() IS 'empties all that belongs to documents'");
-	Emit(writer, "CREATE OR REPLACE TRIGGER document_after_delete AFTER DELETE ON dms.Document\n"
-		 "\tREFERENCING OLD TABLE AS gone\n\tFOR EACH STATEMENT EXECUTE FUNCTION dms.document_after_delete()");
+	appendStringInfoString(&body, " CASCADE;\n\tRETURN NULL;\nEND\n");
+	EmitTriggerFunction(writer, "document_after_truncate", body.data,
+						"empties all that belongs to documents");
 	Emit(writer, "CREATE OR REPLACE TRIGGER document_after_truncate AFTER TRUNCATE ON dms.Document\n"
 		 "\tFOR EACH STATEMENT EXECUTE FUNCTION dms.document_after_truncate()");
 }
@@ -503,14 +550,17 @@ DdlPlanModels(ModelSet *set)
 		Emit(writer, psprintf("CREATE SCHEMA IF NOT EXISTS %s",
 							  quote_identifier(((ApiProject *) lfirst(cell))->schema_name)));
 	foreach(cell, ordered)
-		if (((ModelEntry *) lfirst(cell))->abstract)
+		if (HasView(lfirst(cell)))
 		WriteMemberTable(writer, lfirst(cell));
 	foreach(cell, ordered)
 		WriteResource(writer, lfirst(cell));
 	writer->plan->statements = list_concat(writer->plan->statements, writer->late);
 	foreach(cell, ordered)
-		if (((ModelEntry *) lfirst(cell))->abstract)
+		if (HasView(lfirst(cell)))
 		WriteView(writer, lfirst(cell));
-	WriteTriggers(writer);
+	if (set->problems->count > 0)
+		return writer->plan;
+	WriteDeleteTrigger(writer);
+	WriteTruncateTrigger(writer);
 	return writer->plan;
 }

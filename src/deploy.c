@@ -25,6 +25,8 @@
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
 #include "utils/inval.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
 #include "uuid.h"
 
 PG_FUNCTION_INFO_V1(dms_deploy_schema);
@@ -116,16 +118,16 @@ CheckLockCapacity(const DdlPlan *plan)
 	int			need = (int) ((plan->tables + plan->indexes) * LOCKS_PER_RELATION);
 	int64		slots = MaxBackends + max_prepared_xacts;
 	int64		capacity = max_locks_per_xact * slots;
+	Problem    *problem;
 
 	if (need <= capacity)
 		return;
-	ereport(ERROR,
-			(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-			 errmsg("the server's lock table is too small for this schema"),
-			 errdetail("The deploy creates %d tables and %d indexes and needs about %d locks; there is room for about " INT64_FORMAT ".",
-					   plan->tables, plan->indexes, need, capacity),
-			 errhint("Set max_locks_per_transaction to " INT64_FORMAT " or more and restart the server.",
-					 need / slots + 1)));
+	problem = ProblemNew(PROBLEM_SCHEMA_REFUSED);
+	ProblemNote(problem, "The deploy creates %d tables and %d indexes and needs about %d locks; there is room for about " INT64_FORMAT ".",
+				plan->tables, plan->indexes, need, capacity);
+	problem->hint = psprintf("Set max_locks_per_transaction to " INT64_FORMAT " or more and restart the server.",
+							 need / slots + 1);
+	ProblemRaise(problem, "the server's lock table is too small for this schema");
 }
 
 /* What a kind of resource is called in dms.ResourceModel. */
@@ -142,14 +144,20 @@ KindName(int kind)
 	return names[kind];
 }
 
-/* The hash of the deployed schema; NULL before the first deploy. */
+/*
+ * The hash of the deployed schema; NULL before the first deploy.  Whoever
+ * deployed while we waited for our turn did so after our snapshot was taken,
+ * so look with a new one.
+ */
 static char *
 CurrentHash(void)
 {
 	if (!StoreExists())
 		return NULL;
+	PushActiveSnapshot(GetLatestSnapshot());
 	SPI_execute("SELECT EffectiveSchemaHash FROM dms.EffectiveSchema"
 				" ORDER BY EffectiveSchemaId DESC LIMIT 1", true, 1);
+	PopActiveSnapshot();
 	return SPI_processed > 0 ? ResultText(0, 1) : NULL;
 }
 
@@ -164,6 +172,21 @@ CompileSchema(ApiSchema *schema, ModelSet **set)
 	plan = DdlPlanModels(*set);
 	ApiSchemaRefuse(schema);
 	return plan;
+}
+
+/*
+ * Refuse what is wrong with the files, and with it all that can be found when
+ * the rest is compiled.
+ */
+static void
+RefuseFaults(ApiSchema *schema)
+{
+	ModelSet   *set;
+
+	CheckEncoding(schema);
+	if (schema->problems->count > 0 && !schema->broken)
+		CompileSchema(schema, &set);
+	ApiSchemaRefuse(schema);
 }
 
 /* The statements that create the core tables. */
@@ -310,10 +333,9 @@ static void
 CheckOwner(void)
 {
 	if (!has_privs_of_role(GetUserId(), StoreOwner()))
-		ereport(ERROR,
-				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("must be owner of the store to deploy a schema"),
-				 errdetail("The store is owned by \"%s\".", GetUserNameFromId(StoreOwner(), false))));
+		ReportError(PROBLEM_NOT_PERMITTED,
+					psprintf("The store is owned by \"%s\".", GetUserNameFromId(StoreOwner(), false)),
+					"must be owner of the store to deploy a schema");
 }
 
 /* Deploy for the first time. */
@@ -350,8 +372,7 @@ dms_deploy_schema(PG_FUNCTION_ARGS)
 	char	   *current;
 	Datum		result;
 
-	CheckEncoding(schema);
-	ApiSchemaRefuse(schema);
+	RefuseFaults(schema);
 	hash = ApiSchemaHash(schema, MAPPING_VERSION);
 	DirectFunctionCall1(pg_advisory_xact_lock_int8, Int64GetDatum(DEPLOY_LOCK_KEY));
 	AcceptInvalidationMessages();
@@ -388,8 +409,7 @@ dms_plan_schema(PG_FUNCTION_ARGS)
 	ListCell   *cell;
 
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
-	CheckEncoding(schema);
-	ApiSchemaRefuse(schema);
+	RefuseFaults(schema);
 	hash = ApiSchemaHash(schema, MAPPING_VERSION);
 	StoreBegin(&session, RIGHTS_OF_CALLER);
 	current = CurrentHash();

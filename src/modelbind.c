@@ -46,9 +46,8 @@ Representative(ModelEntry *entry)
 {
 	if (entry->api)
 		return entry->api;
-	if (entry->subclasses == NIL)
-		return NULL;
-	return ((ModelEntry *) linitial(entry->subclasses))->api;
+	return entry->subclasses == NIL ? NULL :
+		((ModelEntry *) linitial(entry->subclasses))->api;
 }
 
 /*
@@ -174,6 +173,13 @@ BindReference(ModelSet *set, ModelEntry *entry, int reference,
 		ProblemAt(set->problems, mapping->place, "there is no resource %s.%s to refer to.", r->project, r->resource);
 		return;
 	}
+	if (target->abstract && target->subclasses == NIL)
+	{
+		ProblemAt(set->problems, mapping->place, "%s.%s is an abstract resource without subclasses: there is nothing to refer to.", r->project, r->resource);
+		return;
+	}
+	if (target->api && target->api->broken)
+		return;
 	if (is_descriptor != r->descriptor)
 	{
 		ProblemAt(set->problems, mapping->place,
@@ -250,6 +256,22 @@ FindRootValue(const ResourceModel *model, const char *path, int *column,
 	return false;
 }
 
+/* Does a path lead into a reference that was found to be broken before? */
+static bool
+LiesInBrokenReference(const ResourceModel *model, const char *path)
+{
+	for (int i = 0; i < model->nreferences; i++)
+	{
+		const ReferenceModel *r = &model->references[i];
+		size_t		length = strlen(r->path);
+
+		if (!r->descriptor && r->nmembers == 0 &&
+			strncmp(path, r->path, length) == 0 && path[length] == '.')
+			return true;
+	}
+	return false;
+}
+
 /* Every value of a reference, or none, may be part of an identity. */
 static void
 CheckWholeReferences(ModelSet *set, ModelEntry *entry)
@@ -286,8 +308,9 @@ BindIdentityPath(ModelSet *set, ModelEntry *entry, const char *path)
 	if (!FindRootValue(model, path, &identity.column, &identity.reference,
 					   &identity.member, &identity.type))
 	{
-		ProblemAt(set->problems, entry->place,
-				  "identityJsonPaths: %s is neither a value of the document nor of one of its references.", path);
+		if (!LiesInBrokenReference(model, path))
+			ProblemAt(set->problems, entry->place,
+					  "identityJsonPaths: %s is neither a value of the document nor of one of its references.", path);
 		return;
 	}
 	identity.path = pstrdup(path);
@@ -306,7 +329,7 @@ BindIdentityPath(ModelSet *set, ModelEntry *entry, const char *path)
 
 /* The natural key: each column behind the identity once, in order. */
 static void
-AddNaturalKey(ModelEntry *entry)
+AddNaturalKey(ModelSet *set, ModelEntry *entry)
 {
 	ResourceModel *model = entry->model;
 	TableModel *root = &model->tables[0];
@@ -322,48 +345,63 @@ AddNaturalKey(ModelEntry *entry)
 			MODEL_APPEND(unique.columns, unique.ncolumns, model->identity[i].column);
 	}
 	unique.name = NamePhysical(psprintf("%s_NK", root->title));
+	if (unique.ncolumns > INDEX_MAX_KEYS)
+		ProblemAt(set->problems, entry->place, "the identity needs %d columns; %d are possible.",
+				  unique.ncolumns, INDEX_MAX_KEYS);
 	if (unique.ncolumns > 0)
 		MODEL_APPEND(root->uniques, root->nuniques, unique);
 }
 
-/* The superclass must exist, and its identity must be ours. */
-static void
-CheckSuperclass(ModelSet *set, ModelEntry *entry)
+/* The superclass must exist; it gets to know its subclasses. */
+void
+ModelFindSuperclass(ModelSet *set, ModelEntry *entry)
 {
-	ApiResource *api = entry->api;
-	ModelEntry *super = ModelSetFind(set, api->superclass_project, api->superclass_resource);
-	List	   *paths;
-	bool		same;
+	const ApiResource *api = entry->api;
+	ResourceModel *model = entry->model;
+	ModelEntry *super;
 
+	if (!api->subclass)
+		return;
+	super = ModelSetFind(set, api->superclass_project, api->superclass_resource);
 	if (super == NULL || super->abstract == NULL)
 	{
-		ProblemAt(set->problems, entry->place, "there is no abstract resource %s.%s.",
+		ProblemAt(set->problems, entry->place, "there is no abstract resource %s.%s to be a subclass of.",
 				  api->superclass_project, api->superclass_resource);
 		return;
 	}
+	model->superclass_project = pstrdup(api->superclass_project);
+	model->superclass_resource = pstrdup(api->superclass_resource);
+	model->superclass_path = api->superclass_path ? pstrdup(api->superclass_path) : NULL;
+	model->member_schema = pstrdup(super->abstract->project->schema_name);
+	model->member_table = NamePhysical(psprintf("%s_Member", super->abstract->name));
+	super->subclasses = lappend(super->subclasses, entry);
+}
+
+/* The identity of a superclass must be ours. */
+static void
+CheckSuperclass(ModelSet *set, ModelEntry *entry)
+{
+	const ApiResource *api = entry->api;
+	ModelEntry *super = ModelSetFind(set, api->superclass_project, api->superclass_resource);
+	List	   *paths;
+	bool		same;
+	ListCell   *left;
+	ListCell   *right;
+
+	if (super == NULL || super->abstract == NULL)
+		return;
 	paths = super->abstract->identity_paths;
 	same = list_length(paths) == list_length(api->identity_paths);
 	if (same && api->association)
-	{
-		ListCell   *left;
-		ListCell   *right;
-
 		forboth(left, paths, right, api->identity_paths)
 			same = same && strcmp(lfirst(left), lfirst(right)) == 0;
-	}
 	else if (same)
 		same = list_length(paths) == 1 && strcmp(linitial(paths), api->superclass_path) == 0;
 	if (!same)
 		ProblemAt(set->problems, entry->place, "the identity does not fit that of %s.", super->place);
-	entry->model->superclass_project = pstrdup(api->superclass_project);
-	entry->model->superclass_resource = pstrdup(api->superclass_resource);
-	entry->model->superclass_path = api->superclass_path ? pstrdup(api->superclass_path) : NULL;
-	entry->model->member_schema = pstrdup(super->abstract->project->schema_name);
-	entry->model->member_table = NamePhysical(psprintf("%s_Member", super->abstract->name));
-	super->subclasses = lappend(super->subclasses, entry);
 }
 
-/* The identity of a resource, its natural key, and its superclass. */
+/* The identity of a resource, and its natural key. */
 void
 ModelBindIdentity(ModelSet *set, ModelEntry *entry)
 {
@@ -382,77 +420,116 @@ ModelBindIdentity(ModelSet *set, ModelEntry *entry)
 	foreach(cell, entry->api->identity_paths)
 		BindIdentityPath(set, entry, lfirst(cell));
 	CheckWholeReferences(set, entry);
-	AddNaturalKey(entry);
+	AddNaturalKey(set, entry);
 	if (entry->api->subclass)
 		CheckSuperclass(set, entry);
 }
 
+/* The name of a view's column: the path of the abstract identity. */
+static char *
+ViewColumnTitle(const char *path, const ColumnModel *column)
+{
+	StringInfoData title;
+	const char *end = column->role == COLUMN_REFERENCE ? strrchr(path, '.') :
+	path + strlen(path);
+
+	initStringInfo(&title);
+	for (const char *at = path + 1; at < end;)
+	{
+		size_t		length = strcspn(at + 1, ".");
+
+		appendStringInfoString(&title, NamePascal(pnstrdup(at + 1, length)));
+		at += 1 + length;
+	}
+	if (column->role == COLUMN_REFERENCE)
+		return psprintf("%s_DocumentId", NameWithoutSuffix(title.data, "Reference"));
+	if (column->role == COLUMN_DESCRIPTOR)
+		appendStringInfoString(&title, "_DescriptorId");
+	return title.data;
+}
+
+/* The view's own copy of a subclass' reference, made if not yet there. */
+static int
+AddViewReference(ResourceModel *model, const ReferenceModel *theirs)
+{
+	for (int i = 0; i < model->nreferences; i++)
+		if (strcmp(model->references[i].path, theirs->path) == 0)
+			return i;
+	return MODEL_APPEND(model->references, model->nreferences, *theirs);
+}
+
 /* The column of a view of an abstract resource, and what the subclass has. */
 static void
-AddViewColumn(ModelSet *set, ModelEntry *entry, const char *path,
-			  ModelEntry *subclass, int ordinal)
+AddViewColumn(ModelEntry *entry, const char *path, const ResourceModel *subclass,
+			  int ordinal)
 {
 	ResourceModel *model = entry->model;
-	const IdentityModel *theirs = &subclass->model->identity[ordinal];
-	ColumnModel column = subclass->model->tables[0].columns[theirs->column];
-	const char *segment = path + 2;
-	char	   *title;
-	IdentityModel identity = *theirs;
+	TableModel *view = &model->tables[0];
+	IdentityModel identity = subclass->identity[ordinal];
+	ColumnModel column = subclass->tables[0].columns[identity.column];
 
-	if (theirs->reference >= 0)
-	{
-		ReferenceModel reference = subclass->model->references[theirs->reference];
-		int			known = -1;
-
-		title = pnstrdup(segment, strcspn(segment, "."));
-		title = psprintf("%s_DocumentId", NameWithoutSuffix(NamePascal(title), "Reference"));
-		for (int i = 0; i < model->nreferences; i++)
-			if (strcmp(model->references[i].path, reference.path) == 0)
-				known = i;
-		if (known < 0)
-			known = MODEL_APPEND(model->references, model->nreferences, reference);
-		identity.reference = known;
-		column.reference = known;
-	}
-	else
-		title = psprintf("%s%s", NamePascal(segment),
-						 column.role == COLUMN_DESCRIPTOR ? "_DescriptorId" : "");
+	column.name = NamePhysical(ViewColumnTitle(path, &column));
+	if (column.reference >= 0)
+		column.reference = AddViewReference(model, &subclass->references[column.reference]);
+	if (identity.reference >= 0)
+		identity.reference = column.reference;
+	column.path = column.role == COLUMN_REFERENCE ?
+		model->references[column.reference].path : pstrdup(path);
 	identity.path = pstrdup(path);
 	identity.column = -1;
-	column.name = NamePhysical(title);
-	column.path = theirs->reference >= 0 ? model->references[column.reference].path : pstrdup(path);
-	for (int i = 0; i < model->tables[0].ncolumns; i++)
-		if (strcmp(model->tables[0].columns[i].name, column.name) == 0)
+	for (int i = 0; i < view->ncolumns; i++)
+		if (strcmp(view->columns[i].name, column.name) == 0)
 			identity.column = i;
 	if (identity.column < 0)
-		identity.column = MODEL_APPEND(model->tables[0].columns, model->tables[0].ncolumns, column);
-	if (theirs->reference >= 0)
-		model->references[identity.reference].column = identity.column;
+		identity.column = MODEL_APPEND(view->columns, view->ncolumns, column);
+	if (column.reference >= 0)
+		model->references[column.reference].column = identity.column;
 	MODEL_APPEND(model->identity, model->nidentity, identity);
 }
 
+/* Do two columns of subclasses hold the same value of the shared identity? */
+static bool
+SameIdentityColumn(const ResourceModel *a, const IdentityModel *x,
+				   const ResourceModel *b, const IdentityModel *y)
+{
+	const ColumnModel *left = &a->tables[0].columns[x->column];
+	const ColumnModel *right = &b->tables[0].columns[y->column];
+
+	if (left->role != right->role || left->value.type != right->value.type ||
+		x->member != y->member)
+		return false;
+	return left->reference < 0 ||
+		(strcmp(a->references[left->reference].project, b->references[right->reference].project) == 0 &&
+		 strcmp(a->references[left->reference].resource, b->references[right->reference].resource) == 0);
+}
+
 /* All subclasses must store the shared identity in the same way. */
-static void
+static bool
 CheckSubclasses(ModelSet *set, ModelEntry *entry)
 {
 	ModelEntry *first = linitial(entry->subclasses);
+	int			n = list_length(entry->abstract->identity_paths);
 	ListCell   *cell;
 
 	foreach(cell, entry->subclasses)
 	{
 		ModelEntry *other = lfirst(cell);
+		bool		same = true;
 
-		for (int i = 0; i < first->model->nidentity && i < other->model->nidentity; i++)
+		if (first->model->nidentity != n || other->model->nidentity != n)
+			return false;		/* noted where the subclass was bound */
+		for (int i = 0; i < n; i++)
+			same = same && SameIdentityColumn(first->model, &first->model->identity[i],
+											  other->model, &other->model->identity[i]);
+		if (!same)
 		{
-			const ColumnModel *a = &first->model->tables[0].columns[first->model->identity[i].column];
-			const ColumnModel *b = &other->model->tables[0].columns[other->model->identity[i].column];
-
-			if (a->role != b->role || a->value.type != b->value.type)
-				ProblemAt(set->problems, entry->place,
-						  "the subclasses %s and %s do not store their identity in the same way.",
-						  first->place, other->place);
+			ProblemAt(set->problems, entry->place,
+					  "the subclasses %s and %s do not store their identity in the same way.",
+					  first->place, other->place);
+			return false;
 		}
 	}
+	return true;
 }
 
 /*
@@ -469,14 +546,9 @@ ModelBindAbstract(ModelSet *set, ModelEntry *entry)
 	int			ordinal = 0;
 	ListCell   *cell;
 
-	if (entry->subclasses == NIL)
-	{
-		ProblemAt(set->problems, entry->place, "the abstract resource has no subclass.");
+	if (!CheckSubclasses(set, entry))
 		return;
-	}
 	first = linitial(entry->subclasses);
-	if (first->model->nidentity != list_length(abstract->identity_paths))
-		return;					/* noted where the subclass was bound */
 	id.value.type = VALUE_INT8;
 	view.schema = pstrdup(abstract->project->schema_name);
 	view.title = psprintf("%s_View", abstract->name);
@@ -489,8 +561,7 @@ ModelBindAbstract(ModelSet *set, ModelEntry *entry)
 	entry->model->member_schema = view.schema;
 	entry->model->member_table = NamePhysical(psprintf("%s_Member", abstract->name));
 	foreach(cell, abstract->identity_paths)
-		AddViewColumn(set, entry, lfirst(cell), first, ordinal++);
-	CheckSubclasses(set, entry);
+		AddViewColumn(entry, lfirst(cell), first->model, ordinal++);
 }
 
 /* Query fields: the document's id, or a value that the root can reach. */
@@ -512,11 +583,12 @@ ModelBindQueries(ModelSet *set, ModelEntry *entry)
 			!FindRootValue(model, source->path, &path.column, &path.reference,
 						   &path.member, &path.type))
 		{
-			ProblemAt(set->problems, entry->place, "queryFieldMapping.%s: %s is not a value that a query can reach.", source->field, source->path);
+			if (!LiesInBrokenReference(model, source->path))
+				ProblemAt(set->problems, source->place, "%s is not a value that a query can reach.", source->path);
 			continue;
 		}
 		for (int i = 0; i < model->nqueries; i++)
-			if (strcmp(model->queries[i].name, source->field) == 0)
+			if (pg_strcasecmp(model->queries[i].name, source->field) == 0)
 				index = i;
 		if (index < 0)
 		{
@@ -539,8 +611,8 @@ TableOfScope(const ResourceModel *model, const char *path)
 
 /*
  * The columns behind a uniqueness constraint, behind the key of the parent;
- * false when the database cannot enforce it: a value lies in another table, or
- * only a part of a reference is named.
+ * false when the database cannot enforce it: a value lies in another table,
+ * only a part of a reference is named, or there are too many.
  */
 static bool
 UniqueColumns(const ResourceModel *model, int table,
@@ -579,7 +651,7 @@ UniqueColumns(const ResourceModel *model, int table,
 		if (!listed)
 			MODEL_APPEND(unique->columns, unique->ncolumns, column);
 	}
-	return true;
+	return unique->ncolumns <= INDEX_MAX_KEYS;
 }
 
 /* Note a unique constraint on a table, once. */
@@ -633,11 +705,13 @@ BindUniqueness(ModelSet *set, ModelEntry *entry, const ApiUniqueness *source)
 	{
 		char	   *path = lfirst(cell);
 		const char *bracket = NULL;
+		const SchemaNode *leaf;
 
 		for (const char *at = path; (at = strstr(at, "[*]")) != NULL; at++)
 			bracket = at;
 		if (bracket == NULL || bracket[3] != '.' ||
-			!SchemaPathExists(entry->api->schema, path, NULL))
+			!SchemaPathExists(entry->api->schema, path, &leaf) ||
+			leaf->kind != SCHEMA_SCALAR)
 		{
 			ProblemAt(set->problems, source->place, "%s is not a value of an element of an array.", path);
 			return;
@@ -678,40 +752,80 @@ AddBareReferenceKeys(ResourceModel *model)
 	}
 }
 
-/* Both ends of an equality must be values, not objects. */
-static bool
-CheckEqualityPath(ModelSet *set, ModelEntry *entry, const ApiEquality *equality,
-				  const char *path)
+/* The value at one end of an equality; NULL, and noted, if there is none. */
+static const SchemaNode *
+EqualityEnd(ModelSet *set, ModelEntry *entry, const ApiEquality *equality,
+			const char *path)
 {
 	const SchemaNode *leaf;
 
 	if (SchemaPathExists(entry->api->schema, path, &leaf) &&
 		leaf->kind == SCHEMA_SCALAR)
-		return true;
+		return leaf;
 	ProblemAt(set->problems, equality->place, "%s is not a value of the document.", path);
-	return false;
+	return NULL;
+}
+
+/* Two values that must be equal: of one type, and two. */
+static void
+BindEquality(ModelSet *set, ModelEntry *entry, const ApiEquality *source)
+{
+	ResourceModel *model = entry->model;
+	const SchemaNode *left = EqualityEnd(set, entry, source, source->source);
+	const SchemaNode *right = EqualityEnd(set, entry, source, source->target);
+	EqualityModel equality;
+
+	if (left == NULL || right == NULL)
+		return;
+	if (strcmp(SchemaTypeName(left), SchemaTypeName(right)) != 0)
+		ProblemAt(set->problems, source->place, "%s and %s are of different types and can never be equal.",
+				  source->source, source->target);
+	for (int i = 0; i < model->nequalities; i++)
+		if (strcmp(model->equalities[i].source, source->source) == 0 &&
+			strcmp(model->equalities[i].target, source->target) == 0)
+			return;				/* extensions repeat the core's */
+	equality.source = pstrdup(source->source);
+	equality.target = pstrdup(source->target);
+	MODEL_APPEND(model->equalities, model->nequalities, equality);
 }
 
 /* Uniqueness in arrays, and values that must be equal. */
 void
 ModelBindConstraints(ModelSet *set, ModelEntry *entry)
 {
-	ResourceModel *model = entry->model;
 	ListCell   *cell;
 
 	foreach(cell, entry->api->uniqueness)
 		BindUniqueness(set, entry, lfirst(cell));
-	AddBareReferenceKeys(model);
+	AddBareReferenceKeys(entry->model);
 	foreach(cell, entry->api->equalities)
-	{
-		ApiEquality *source = lfirst(cell);
-		EqualityModel equality;
+		BindEquality(set, entry, lfirst(cell));
+}
 
-		if (!CheckEqualityPath(set, entry, source, source->source) ||
-			!CheckEqualityPath(set, entry, source, source->target))
-			continue;
-		equality.source = pstrdup(source->source);
-		equality.target = pstrdup(source->target);
-		MODEL_APPEND(model->equalities, model->nequalities, equality);
+/* A value must have the same type wherever it is repeated. */
+void
+ModelCheckMembers(ModelSet *set, ModelEntry *entry)
+{
+	const ResourceModel *model = entry->model;
+
+	for (int i = 0; i < model->nreferences; i++)
+	{
+		const ReferenceModel *r = &model->references[i];
+		ModelEntry *target = ModelSetFind(set, r->project, r->resource);
+
+		if (r->descriptor || target == NULL || target->model->nidentity != r->nmembers)
+			continue;			/* noted before */
+		for (int j = 0; j < r->nmembers; j++)
+		{
+			int			ours = r->members[j].type;
+			int			theirs = target->model->identity[j].type;
+			bool		integers = (ours == VALUE_INT4 || ours == VALUE_INT8) &&
+			(theirs == VALUE_INT4 || theirs == VALUE_INT8);
+
+			if (ours != theirs && !integers)
+				ProblemAt(set->problems, entry->place, "%s.%s has another type than %s of %s.%s.",
+						  r->path, r->members[j].name, r->members[j].identity_path,
+						  r->project, r->resource);
+		}
 	}
 }

@@ -66,9 +66,9 @@ AddEntries(ModelSet *set)
 	}
 }
 
-/* Run a step for every resource that has an ApiSchema of its own. */
+/* Run a step for every resource, or every abstract one, that can be read. */
 static void
-ForEachResource(ModelSet *set, void (*step) (ModelSet *, ModelEntry *))
+ForEach(ModelSet *set, bool abstract, void (*step) (ModelSet *, ModelEntry *))
 {
 	ListCell   *cell;
 
@@ -77,15 +77,33 @@ ForEachResource(ModelSet *set, void (*step) (ModelSet *, ModelEntry *))
 		ModelEntry *entry = lfirst(cell);
 
 		CHECK_FOR_INTERRUPTS();
-		if (entry->api)
+		if (abstract ? entry->abstract != NULL : entry->api && !entry->api->broken)
 			step(set, entry);
 	}
 }
 
 /*
- * Compile the models.  Each step relies on the ones before it; where a step
- * has found problems, the later ones would only repeat them in other words,
- * so they wait for a corrected schema.
+ * An abstract resource without subclasses is no resource: a core may leave
+ * them to its extensions.  Whoever refers to it was told so.
+ */
+static void
+DropEmptyAbstracts(ModelSet *set)
+{
+	ListCell   *cell;
+
+	foreach(cell, set->entries)
+	{
+		ModelEntry *entry = lfirst(cell);
+
+		if (entry->abstract && entry->subclasses == NIL)
+			set->entries = foreach_delete_current(set->entries, cell);
+	}
+}
+
+/*
+ * Compile the models.  Each step relies on the ones before it, but goes on
+ * where they found problems, so that one deploy lists as much as it can.  What
+ * follows from a whole set of models waits until there are none.
  */
 ModelSet *
 ModelSetBuild(ApiSchema *schema)
@@ -96,18 +114,19 @@ ModelSetBuild(ApiSchema *schema)
 	set->schema = schema;
 	set->problems = schema->problems;
 	AddEntries(set);
-	ForEachResource(set, ModelBuildTables);
-	ForEachResource(set, ModelBindReferences);
-	ForEachResource(set, ModelBindIdentity);
-	ForEachResource(set, ModelBindQueries);
-	ForEachResource(set, ModelBindConstraints);
-	ApiSchemaRefuse(schema);
-	foreach(cell, set->entries)
-		if (((ModelEntry *) lfirst(cell))->abstract)
-		ModelBindAbstract(set, lfirst(cell));
-	ApiSchemaRefuse(schema);
+	ForEach(set, false, ModelBuildTables);
+	ForEach(set, false, ModelCheckMetadata);
+	ForEach(set, false, ModelFindSuperclass);
+	ForEach(set, false, ModelBindReferences);
+	ForEach(set, false, ModelBindIdentity);
+	ForEach(set, false, ModelBindQueries);
+	ForEach(set, false, ModelBindConstraints);
+	DropEmptyAbstracts(set);
+	ForEach(set, true, ModelBindAbstract);
+	ForEach(set, false, ModelCheckMembers);
 	ModelRankIdentities(set);
-	ApiSchemaRefuse(schema);
+	if (set->problems->count > 0)
+		return set;
 	ModelOrderLoads(set);
 	foreach(cell, set->entries)
 		ModelProject(set, lfirst(cell));

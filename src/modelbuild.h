@@ -41,12 +41,17 @@ extern int	ModelAddColumn(ModelEntry *entry, int table, const char *title,
 extern int	ModelFindColumn(const ResourceModel *model, int table,
 							const char *path);
 
+/* modelcheck.c */
+extern void ModelCheckMetadata(ModelSet *set, ModelEntry *entry);
+
 /* modelbind.c */
+extern void ModelFindSuperclass(ModelSet *set, ModelEntry *entry);
 extern void ModelBindReferences(ModelSet *set, ModelEntry *entry);
 extern void ModelBindIdentity(ModelSet *set, ModelEntry *entry);
 extern void ModelBindAbstract(ModelSet *set, ModelEntry *entry);
 extern void ModelBindQueries(ModelSet *set, ModelEntry *entry);
 extern void ModelBindConstraints(ModelSet *set, ModelEntry *entry);
+extern void ModelCheckMembers(ModelSet *set, ModelEntry *entry);
 
 /* modelgraph.c */
 extern void ModelRankIdentities(ModelSet *set);

@@ -241,25 +241,6 @@ ProjectEntry(ModelSet *set, ModelEntry *entry)
 	return projection;
 }
 
-/* A value must have the same type wherever it is repeated. */
-static void
-CheckMemberTypes(ModelSet *set, ModelEntry *entry, const ReferenceModel *r,
-				 const ProjectionModel *projection)
-{
-	for (int i = 0; i < r->nmembers && i < projection->nvalues; i++)
-	{
-		int			ours = r->members[i].type;
-		int			theirs = projection->values[i].type;
-		bool		integers = (ours == VALUE_INT4 || ours == VALUE_INT8) &&
-		(theirs == VALUE_INT4 || theirs == VALUE_INT8);
-
-		if (ours != theirs && !integers)
-			ProblemAt(set->problems, entry->place, "%s.%s has another type than %s of %s.%s.",
-					  r->path, r->members[i].name, r->members[i].identity_path,
-					  r->project, r->resource);
-	}
-}
-
 /* The projections that a resource needs: its own, and those of its targets. */
 void
 ModelProject(ModelSet *set, ModelEntry *entry)
@@ -280,6 +261,5 @@ ModelProject(ModelSet *set, ModelEntry *entry)
 		if (r->projection < 0)
 			r->projection = MODEL_APPEND(model->projections, model->nprojections,
 										 ProjectEntry(set, ModelSetFind(set, r->project, r->resource)));
-		CheckMemberTypes(set, entry, r, &model->projections[r->projection]);
 	}
 }

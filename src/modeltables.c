@@ -4,6 +4,8 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
+#include "catalog/heap.h"
 #include "miscadmin.h"
 #include "modelbuild.h"
 #include "naming.h"
@@ -89,7 +91,7 @@ ModelFindColumn(const ResourceModel *model, int table, const char *path)
 	return -1;
 }
 
-/* Add a column; two that fold to one name are refused. */
+/* Add a column. */
 int
 ModelAddColumn(ModelEntry *entry, int table, const char *title,
 			   ColumnModel column)
@@ -100,12 +102,17 @@ ModelAddColumn(ModelEntry *entry, int table, const char *title,
 	return MODEL_APPEND(t->columns, t->ncolumns, column);
 }
 
+/* Note a name that the table cannot have, or has already. */
 static void
 CheckColumn(Walk *walk, int table, int column)
 {
 	const TableModel *t = &walk->entry->model->tables[table];
 	const ColumnModel *added = &t->columns[column];
 
+	if (SystemAttributeByName(added->name) != NULL)
+		ProblemAt(walk->set->problems, walk->entry->place,
+				  "%s would be the column \"%s\", a name that PostgreSQL keeps for itself.",
+				  added->path ? added->path : "the key", added->name);
 	for (int i = 0; i < column; i++)
 		if (strcmp(t->columns[i].name, added->name) == 0)
 			ProblemAt(walk->set->problems, walk->entry->place,
@@ -172,6 +179,8 @@ AddCollectionKey(Walk *walk, int table)
 					   KeyColumn(COLUMN_ORDINAL));
 	ModelAddColumn(entry, table, "Ordinal", KeyColumn(COLUMN_ORDINAL));
 	model->tables[table].nkeys = model->tables[table].ncolumns;
+	for (int i = 0; i < model->tables[table].nkeys; i++)
+		CheckColumn(walk, table, i);
 }
 
 /* An extension row has the key of the row it extends. */
@@ -206,16 +215,17 @@ IsBareReference(const Walk *walk, const SchemaNode *element, const char *path)
 /*
  * The name of a collection's table.  A segment that repeats the resource's
  * whole name replaces it (School, schoolCategories: SchoolCategory); a bare
- * reference keeps both, since there the segment is the other resource's name.
+ * reference keeps both, since there the segment is the other resource's name,
+ * and so does a segment that was given by an override.
  */
 static char *
-CollectionTitle(const Walk *walk, int parent, const char *segment, bool bare)
+CollectionTitle(const Walk *walk, int parent, const char *segment, bool whole)
 {
 	const TableModel *table = &walk->entry->model->tables[parent];
 	const char *resource = walk->entry->api->name;
 	size_t		length = strlen(resource);
 
-	if (table->kind == TABLE_ROOT && !bare &&
+	if (table->kind == TABLE_ROOT && !whole &&
 		strncmp(segment, resource, length) == 0 && segment[length] != '\0')
 		return pstrdup(segment);
 	return psprintf("%s%s", table->title, segment);
@@ -232,7 +242,7 @@ AddCollection(Walk *walk, int parent, const char *path, const char *name,
 	NameSingular(NamePascal(name));
 	int			table = AddTable(walk, TABLE_COLLECTION,
 								 model->tables[parent].schema,
-								 CollectionTitle(walk, parent, segment, bare),
+								 CollectionTitle(walk, parent, segment, bare || override),
 								 path, parent, segment);
 
 	model->tables[table].bare_references = bare;
@@ -248,22 +258,22 @@ AddExtension(Walk *walk, int base, const char *path, const ApiProject *project)
 	const char *root = model->tables[0].title;
 	const char *extended = model->tables[base].title;
 	size_t		length = strlen(root);
-	char	   *title = NULL;
+	const char *title = NULL;
 	int			table;
 	ListCell   *cell;
 
 	if (strncmp(extended, root, length) == 0)
 		extended += length;
-	if (base == 0)
-		foreach(cell, walk->entry->api->extended_by)
+	foreach(cell, walk->entry->api->extended_by)
 	{
 		ApiResource *extension = lfirst(cell);
 
 		if (extension->project == project && extension->root_table_override)
-			title = pstrdup(extension->root_table_override);
+			title = extension->root_table_override;
 	}
 	if (title == NULL)
-		title = psprintf("%sExtension%s", root, extended);
+		title = psprintf("%sExtension", root);
+	title = psprintf("%s%s", title, base == 0 ? "" : extended);
 	table = AddTable(walk, TABLE_EXTENSION, project->schema_name, title, path,
 					 base, list_nth(walk->entry->segments, base));
 	CopyKey(walk, table, base);
@@ -350,10 +360,24 @@ AddScope(Walk *walk, const char *path, int table)
 	return MODEL_APPEND(model->scopes, model->nscopes, scope);
 }
 
+/* Is the value one that the reference is made of? */
+static bool
+HasMember(const ApiMapping *mapping, const char *name)
+{
+	ListCell   *cell;
+
+	foreach(cell, mapping->member_names)
+		if (strcmp(lfirst(cell), name) == 0)
+		return true;
+	return false;
+}
+
 /* The values inside a reference object: typed, but without columns. */
 static int
-WalkReference(Walk *walk, const SchemaNode *node, const char *path, int table)
+WalkReference(Walk *walk, const SchemaNode *node, const ApiMapping *mapping,
+			  int table)
 {
+	const char *path = mapping->path;
 	int			scope = AddScope(walk, path, table);
 	ListCell   *cell;
 
@@ -363,10 +387,10 @@ WalkReference(Walk *walk, const SchemaNode *node, const char *path, int table)
 		PropertyModel property = {0};
 		ScopeModel *s = &walk->entry->model->scopes[scope];
 
-		if (source->node->kind != SCHEMA_SCALAR)
+		if (source->node->kind != SCHEMA_SCALAR || !HasMember(mapping, source->name))
 		{
-			ProblemAt(walk->set->problems, walk->entry->place,
-					  "%s.%s: a reference may hold only plain values.", path, source->name);
+			ProblemAt(walk->set->problems, mapping->place,
+					  "%s.%s is not one of the values that the reference is made of.", path, source->name);
 			continue;
 		}
 		property.name = pstrdup(source->name);
@@ -522,7 +546,7 @@ WalkProperty(Walk *walk, const SchemaProperty *source, const Place *place,
 		property.reference = AddReference(walk, mapping, place->table);
 		property.column = AddReferenceColumn(walk, place, source, path, property.reference);
 		walk->entry->model->references[property.reference].column = property.column;
-		property.scope = WalkReference(walk, source->node, path, place->table);
+		property.scope = WalkReference(walk, source->node, mapping, place->table);
 	}
 	else if (mapping && source->node->kind != SCHEMA_SCALAR)
 		ProblemAt(walk->set->problems, mapping->place, "a descriptor must be a string.");
@@ -549,50 +573,6 @@ WalkObject(Walk *walk, const SchemaNode *node, const Place *place)
 	return scope;
 }
 
-/* What the one table of all descriptors holds. */
-typedef struct DescriptorProperty
-{
-	const char *name;
-	const char *column;
-	ValueType	type;
-	int			max_length;
-	bool		required;
-} DescriptorProperty;
-
-static const DescriptorProperty descriptor_properties[] = {
-	{"codeValue", "CodeValue", VALUE_TEXT, 50, true},
-	{"description", "Description", VALUE_TEXT, 1024, false},
-	{"effectiveBeginDate", "EffectiveBeginDate", VALUE_DATE, -1, false},
-	{"effectiveEndDate", "EffectiveEndDate", VALUE_DATE, -1, false},
-	{"namespace", "Namespace", VALUE_TEXT, 255, true},
-	{"shortDescription", "ShortDescription", VALUE_TEXT, 75, true},
-};
-
-/* All descriptors share a table, so all must have its shape. */
-static void
-CheckDescriptorShape(Walk *walk)
-{
-	const SchemaNode *schema = walk->entry->api->schema;
-	size_t		expected = lengthof(descriptor_properties);
-	bool		odd = (size_t) list_length(schema->properties) != expected;
-
-	for (size_t i = 0; i < expected && !odd; i++)
-	{
-		const DescriptorProperty *wanted = &descriptor_properties[i];
-		SchemaProperty *found = SchemaFind(schema, wanted->name);
-
-		odd = found == NULL || found->node->kind != SCHEMA_SCALAR ||
-			found->node->value.type != (int) wanted->type ||
-			found->required != wanted->required ||
-			(wanted->max_length > 0 &&
-			 (found->node->value.max_length <= 0 ||
-			  found->node->value.max_length > wanted->max_length));
-	}
-	if (odd || walk->entry->api->mappings != NIL)
-		ProblemAt(walk->set->problems, walk->entry->place,
-				  "a descriptor must have exactly the properties codeValue, namespace, shortDescription (required, up to 50, 255 and 75 characters), description (up to 1024), effectiveBeginDate and effectiveEndDate.");
-}
-
 static void
 BuildDescriptor(Walk *walk)
 {
@@ -600,7 +580,6 @@ BuildDescriptor(Walk *walk)
 	ColumnModel extra = KeyColumn(COLUMN_DISCRIMINATOR);
 	Place		place = {.path = "$",.table = 0,.prefix = "",.always = true};
 
-	CheckDescriptorShape(walk);
 	AddTable(walk, TABLE_ROOT, "dms", "Descriptor", "$", -1, "");
 	ModelAddColumn(entry, 0, "DocumentId", KeyColumn(COLUMN_DOCUMENT));
 	entry->model->tables[0].nkeys = 1;
@@ -627,41 +606,21 @@ BuildPlain(Walk *walk)
 	WalkObject(walk, entry->api->schema, &place);
 }
 
-/* Metadata that points to nothing is a mistake of its author. */
+/* PostgreSQL has limits that a document must fit into. */
 static void
-CheckUnused(Walk *walk)
+CheckWidth(Walk *walk)
 {
-	ApiResource *api = walk->entry->api;
-	Problem    *problems = walk->set->problems;
-	ListCell   *cell;
-	ListCell   *other;
+	const ResourceModel *model = walk->entry->model;
 
-	foreach(cell, api->overrides)
+	for (int i = 0; i < model->ntables; i++)
 	{
-		ApiNameOverride *override = lfirst(cell);
+		const TableModel *t = &model->tables[i];
 
-		if (!override->used)
-			ProblemAt(problems, override->place, "the override matches nothing.");
-	}
-	foreach(cell, api->decimals)
-	{
-		ApiDecimal *decimal = lfirst(cell);
-
-		if (!SchemaPathExists(api->schema, decimal->path, NULL))
-			ProblemAt(problems, walk->entry->place,
-					  "decimalPropertyValidationInfos: %s is not in the JSON schema.", decimal->path);
-	}
-	foreach(cell, api->mappings)
-	{
-		ApiMapping *mapping = lfirst(cell);
-		int			same = 0;
-
-		if (!SchemaPathExists(api->schema, mapping->path, NULL))
-			ProblemAt(problems, mapping->place, "%s is not in the JSON schema: it maps to no column.", mapping->path);
-		foreach(other, api->mappings)
-			same += strcmp(((ApiMapping *) lfirst(other))->path, mapping->path) == 0;
-		if (same > 1)
-			ProblemAt(problems, mapping->place, "%s is mapped more than once.", mapping->path);
+		if (t->ncolumns > MaxHeapAttributeNumber)
+			ProblemAt(walk->set->problems, walk->entry->place, "the table of %s would have %d columns; %d are possible.",
+					  t->scope_path, t->ncolumns, MaxHeapAttributeNumber);
+		if (t->nkeys > INDEX_MAX_KEYS)
+			ProblemAt(walk->set->problems, walk->entry->place, "arrays are nested too deep at %s.", t->scope_path);
 	}
 }
 
@@ -675,5 +634,5 @@ ModelBuildTables(ModelSet *set, ModelEntry *entry)
 		BuildDescriptor(&walk);
 	else
 		BuildPlain(&walk);
-	CheckUnused(&walk);
+	CheckWidth(&walk);
 }

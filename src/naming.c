@@ -40,6 +40,13 @@ Sha256Hex(const char *text, size_t len)
 	return hex;
 }
 
+static bool
+IsLetterOrDigit(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+		(c >= '0' && c <= '9');
+}
+
 /* Only ASCII letters and digits, and the characters of *also*? */
 bool
 NameIsPlain(const char *name, const char *also)
@@ -47,13 +54,8 @@ NameIsPlain(const char *name, const char *also)
 	if (*name == '\0')
 		return false;
 	for (; *name; name++)
-	{
-		bool		plain = (*name >= 'a' && *name <= 'z') ||
-		(*name >= 'A' && *name <= 'Z') || (*name >= '0' && *name <= '9');
-
-		if (!plain && strchr(also, *name) == NULL)
+		if (!IsLetterOrDigit(*name) && strchr(also, *name) == NULL)
 			return false;
-	}
 	return true;
 }
 
@@ -68,12 +70,12 @@ NamePascal(const char *property)
 }
 
 static bool
-EndsWith(const char *text, const char *ending)
+EndsWith(const char *name, const char *ending)
 {
-	size_t		n = strlen(text);
+	size_t		n = strlen(name);
 	size_t		m = strlen(ending);
 
-	return n >= m && strcmp(text +n - m, ending) == 0;
+	return n >= m && strcmp(name + n - m, ending) == 0;
 }
 
 /* The name without an ending, if it has it and is more than that. */
@@ -182,14 +184,8 @@ NameOfSchema(const char *endpoint)
 	char	   *end = name;
 
 	for (const char *c = endpoint; *c; c++)
-		if (NameIsPlain((char[])
-/**INDENT** Error@177: Unbalanced parens */
-						{
-			*c, '\0'
-/**INDENT** Warning@177: Extra ) */
-/**INDENT** Warning@177: Extra ) */
-		}, ""))
-		* end++ = pg_ascii_tolower((unsigned char) *c);
+		if (IsLetterOrDigit(*c))
+			*end++ = pg_ascii_tolower((unsigned char) *c);
 	*end = '\0';
 	return name;
 }

@@ -9,12 +9,39 @@
 #include "naming.h"
 #include "pattern.h"
 
-static const char *const known_members[] = {
+/* Nobody nests documents deeper; a limit keeps nonsense cheap. */
+#define MAX_DEPTH 32
+
+/* What every read of a JSON schema needs. */
+typedef struct Reader
+{
+	const char *place;			/* the resource */
+	bool		extension;		/* of a resource: may have "_ext" */
+	int			depth;
+	Problem    *problems;
+} Reader;
+
+static const char *const object_members[] = {
 	"$schema", "title", "description", "type", "properties", "required",
-	"additionalProperties", "items", "minItems", "maxItems", "uniqueItems",
-	"format", "pattern", "minLength", "maxLength", "minimum", "maximum",
+	"additionalProperties", NULL
+};
+static const char *const array_members[] = {
+	"title", "description", "type", "items", "minItems", "maxItems",
+	"uniqueItems", NULL
+};
+static const char *const string_members[] = {
+	"title", "description", "type", "format", "pattern", "minLength",
+	"maxLength", NULL
+};
+static const char *const number_members[] = {
+	"title", "description", "type", "format", "minimum", "maximum",
 	"exclusiveMinimum", "exclusiveMaximum", NULL
 };
+static const char *const boolean_members[] = {
+	"title", "description", "type", NULL
+};
+
+static SchemaNode *ReadSchemaNode(Reader *reader, const JNode *node);
 
 /* "Ed-Fi.Student: $.properties.firstName" */
 static char *
@@ -56,6 +83,10 @@ ReadBounds(const JNode *node, ValueModel *value, const char *place,
 		value->maximum = above;
 		value->exclusive_maximum = true;
 	}
+	if (value->minimum && value->maximum &&
+		strtod(value->minimum, NULL) > strtod(value->maximum, NULL))
+		ProblemAt(problems, place, "no value lies between %s and %s.",
+				  value->minimum, value->maximum);
 }
 
 /* Is the bound outside of what a 4-byte integer holds? */
@@ -117,25 +148,25 @@ ReadInteger(const JNode *node, ValueModel *value, const char *place,
 	value->type = wide ? VALUE_INT8 : VALUE_INT4;
 }
 
-/* A scalar by its "type". */
+/* A number that is not whole; how precise is said elsewhere. */
 static void
-ReadScalar(SchemaNode *schema, const char *type, const char *place,
+ReadNumber(const JNode *node, ValueModel *value, const char *place,
 		   Problem *problems)
 {
-	schema->kind = SCHEMA_SCALAR;
-	if (strcmp(type, "string") == 0)
-		ReadString(schema->source, &schema->value, place, problems);
-	else if (strcmp(type, "integer") == 0)
-		ReadInteger(schema->source, &schema->value, place, problems);
-	else if (strcmp(type, "number") == 0)
-	{
-		schema->value.type = VALUE_NUMERIC;
-		ReadBounds(schema->source, &schema->value, place, problems);
-	}
-	else if (strcmp(type, "boolean") == 0)
-		schema->value.type = VALUE_BOOL;
-	else
-		ProblemAt(problems, place, "the type \"%s\" is not supported.", type);
+	const char *format = ReadText(node, "format", false, place, problems);
+
+	value->type = VALUE_NUMERIC;
+	ReadBounds(node, value, place, problems);
+	if (format && strcmp(format, "double") != 0 && strcmp(format, "float") != 0)
+		ProblemAt(problems, place,
+				  "the format \"%s\" is not supported for numbers.", format);
+}
+
+static void
+ReadBoolean(const JNode *node, ValueModel *value, const char *place,
+			Problem *problems)
+{
+	value->type = VALUE_BOOL;
 }
 
 static int
@@ -145,96 +176,160 @@ CompareProperties(const ListCell *a, const ListCell *b)
 				  ((SchemaProperty *) lfirst(b))->name);
 }
 
-/* Members of an object, those that are required marked. */
+/* One member of an object. */
+static SchemaProperty *
+ReadProperty(Reader *reader, const JNode *node, const char *place)
+{
+	SchemaProperty *property = palloc0(sizeof(SchemaProperty));
+
+	property->name = node->name;
+	if (!NameIsPlain(node->name, "_-"))
+		ProblemAt(reader->problems, place, "\"%s\" is not a name that a property can have: only letters, digits, \"_\" and \"-\" are.",
+				  node->name);
+	if (strcmp(node->name, "_ext") == 0 &&
+		(!reader->extension || strstr(place, "._ext.") || strstr(place, ".schemaFragment")))
+		ProblemAt(reader->problems, place, "only a resource extension can have \"_ext\", and not within another.");
+	property->node = ReadSchemaNode(reader, node);
+	return property;
+}
+
+/*
+ * Members of an object, those that are required marked.  Extensions list names
+ * that live under "_ext", so in them a name without a property is no fault.
+ */
 static void
-ReadProperties(SchemaNode *schema, const char *place, const char *root_place,
-			   Problem *problems)
+ReadProperties(Reader *reader, SchemaNode *schema, const char *place)
 {
 	const JNode *members = ReadNode(schema->source, "properties", JNODE_OBJECT,
-									false, place, problems);
-	List	   *required = ReadTexts(schema->source, "required", place, problems);
+									false, place, reader->problems);
+	List	   *required = ReadTexts(schema->source, "required", place,
+									 reader->problems);
 	ListCell   *cell;
 
+	schema->kind = SCHEMA_OBJECT;
+	(void) ReadBool(schema->source, "additionalProperties", place,
+					reader->problems);
 	if (members != NULL)
-	{
 		foreach_child(child, members)
-		{
-			SchemaProperty *property = palloc0(sizeof(SchemaProperty));
-
-			property->name = child->name;
-			if (!NameIsPlain(child->name, "_-"))
-				ProblemAt(problems, place, "\"%s\" is not a name that a property can have: only letters, digits, \"_\" and \"-\" are.",
-						  child->name);
-			property->node = SchemaRead(child, root_place, problems);
-			schema->properties = lappend(schema->properties, property);
-		}
-	}
+			schema->properties = lappend(schema->properties,
+										 ReadProperty(reader, child, place));
 	list_sort(schema->properties, CompareProperties);
-
-	/*
-	 * A name without a property is no fault here: extensions list names that
-	 * live under "_ext".
-	 */
 	foreach(cell, required)
 	{
 		SchemaProperty *property = SchemaFind(schema, lfirst(cell));
 
 		if (property)
 			property->required = true;
+		else if (!reader->extension)
+			ProblemAt(reader->problems, place, "\"%s\" is required, but there is no such property.",
+					  (char *) lfirst(cell));
 	}
 }
 
 static void
-ReadArray(SchemaNode *schema, const char *place, const char *root_place,
-		  Problem *problems)
+ReadArray(Reader *reader, SchemaNode *schema, const char *place)
 {
 	const JNode *items = ReadNode(schema->source, "items", JNODE_OBJECT, true,
-								  place, problems);
+								  place, reader->problems);
 
 	schema->kind = SCHEMA_ARRAY;
-	schema->min_items = ReadInt(schema->source, "minItems", -1, place, problems);
-	schema->max_items = ReadInt(schema->source, "maxItems", -1, place, problems);
-	schema->unique_items = ReadBool(schema->source, "uniqueItems", place, problems);
+	schema->min_items = ReadInt(schema->source, "minItems", -1, place,
+								reader->problems);
+	schema->max_items = ReadInt(schema->source, "maxItems", -1, place,
+								reader->problems);
+	schema->unique_items = ReadBool(schema->source, "uniqueItems", place,
+									reader->problems);
+	if (schema->max_items >= 0 && schema->min_items > schema->max_items)
+		ProblemAt(reader->problems, place, "\"minItems\" is greater than \"maxItems\".");
 	if (items == NULL)
 	{
 		schema->items = palloc0(sizeof(SchemaNode));
 		schema->items->source = schema->source;
 		return;
 	}
-	schema->items = SchemaRead(items, root_place, problems);
+	schema->items = ReadSchemaNode(reader, items);
 	if (schema->items->kind != SCHEMA_OBJECT)
-		ProblemAt(problems, place, "an array of anything but objects is not supported.");
+		ProblemAt(reader->problems, place, "an array of anything but objects is not supported.");
+}
+
+/* What each "type" of a JSON schema is read by. */
+static const struct SchemaType
+{
+	const char *name;
+	const char *const *members;
+	void		(*container) (Reader *reader, SchemaNode *schema, const char *place);
+	void		(*scalar) (const JNode *node, ValueModel *value,
+						   const char *place, Problem *problems);
+}			schema_types[] =
+
+{
+	{"object", object_members, ReadProperties, NULL},
+	{"array", array_members, ReadArray, NULL},
+	{"string", string_members, NULL, ReadString},
+	{"integer", number_members, NULL, ReadInteger},
+	{"number", number_members, NULL, ReadNumber},
+	{"boolean", boolean_members, NULL, ReadBoolean},
+};
+
+/* Read by the node's "type". */
+static void
+ReadByType(Reader *reader, SchemaNode *schema, const char *place)
+{
+	const char *type = ReadText(schema->source, "type", true, place,
+								reader->problems);
+
+	for (size_t i = 0; i < lengthof(schema_types); i++)
+	{
+		if (strcmp(schema_types[i].name, type) != 0)
+			continue;
+		(void) ReadObject(schema->source, schema_types[i].members, place,
+						  reader->problems);
+		if (schema_types[i].container)
+			schema_types[i].container(reader, schema, place);
+		else
+		{
+			schema->kind = SCHEMA_SCALAR;
+			schema_types[i].scalar(schema->source, &schema->value, place,
+								   reader->problems);
+		}
+		return;
+	}
+	if (*type != '\0')
+		ProblemAt(reader->problems, place, "the type \"%s\" is not supported.", type);
 }
 
 /* Read a node and all below it. */
-SchemaNode *
-SchemaRead(const JNode *node, const char *place, Problem *problems)
+static SchemaNode *
+ReadSchemaNode(Reader *reader, const JNode *node)
 {
 	SchemaNode *schema = palloc0(sizeof(SchemaNode));
-	char	   *here = PlaceOf(place, JsonTreePath(node));
-	const char *type;
+	char	   *place = PlaceOf(reader->place, JsonTreePath(node));
 
-	check_stack_depth();
+	CHECK_FOR_INTERRUPTS();
 	schema->source = node;
 	schema->kind = SCHEMA_OBJECT;
 	schema->min_items = schema->max_items = -1;
 	schema->value.min_length = schema->value.max_length = -1;
 	schema->value.precision = schema->value.scale = -1;
-	if (node->kind != JNODE_OBJECT)
-	{
-		ProblemAt(problems, here, "a JSON schema must be an object, not %s.",
+	if (++reader->depth > MAX_DEPTH)
+		ProblemAt(reader->problems, place, "it is nested more than %d levels deep.", MAX_DEPTH);
+	else if (node->kind != JNODE_OBJECT)
+		ProblemAt(reader->problems, place, "a JSON schema must be an object, not %s.",
 				  JsonTreeKindName(node));
-		return schema;
-	}
-	CheckKnownMembers(node, known_members, here, problems);
-	type = ReadText(node, "type", true, here, problems);
-	if (strcmp(type, "object") == 0)
-		ReadProperties(schema, here, place, problems);
-	else if (strcmp(type, "array") == 0)
-		ReadArray(schema, here, place, problems);
-	else if (*type != '\0')
-		ReadScalar(schema, type, here, problems);
+	else
+		ReadByType(reader, schema, place);
+	reader->depth--;
 	return schema;
+}
+
+/* Read the JSON schema of a resource, or of a part of it. */
+SchemaNode *
+SchemaRead(const JNode *node, bool extension, const char *place,
+		   Problem *problems)
+{
+	Reader		reader = {.place = place,.extension = extension,.problems = problems};
+
+	return ReadSchemaNode(&reader, node);
 }
 
 /* The property of that name; NULL when there is none. */
@@ -341,7 +436,10 @@ SchemaMerge(SchemaNode *into, SchemaNode *from, const char *endpoint,
 		SchemaProperty *property = lfirst(cell);
 		SchemaProperty *present = SchemaFind(into, property->name);
 
-		if (strcmp(property->name, "_ext") == 0)
+		if (strcmp(property->name, "_ext") == 0 && property->node->kind != SCHEMA_OBJECT)
+			ProblemAt(problems, PlaceOf(place, JsonTreePath(property->node->source)),
+					  "\"_ext\" must be an object.");
+		else if (strcmp(property->name, "_ext") == 0)
 			MergeExtensions(present ? present->node :
 							AddExtensionObject(into, property->node),
 							property->node, endpoint, place, problems);
@@ -362,9 +460,8 @@ SchemaAtLocation(SchemaNode *root, const char *location)
 {
 	SchemaNode *node = root;
 
-	if (strncmp(location, "$", 1) != 0)
+	if (*location++ != '$')
 		return NULL;
-	location++;
 	while (*location && node != NULL)
 	{
 		if (strncmp(location, ".items", 6) == 0 &&
@@ -417,4 +514,22 @@ SchemaPathExists(const SchemaNode *root, const char *path,
 	if (leaf)
 		*leaf = node;
 	return true;
+}
+
+/* What ApiSchema calls the type of a value; NULL for objects and arrays. */
+const char *
+SchemaTypeName(const SchemaNode *node)
+{
+	static const char *const names[] = {
+		[VALUE_TEXT] = "string",
+		[VALUE_INT4] = "number",
+		[VALUE_INT8] = "number",
+		[VALUE_NUMERIC] = "number",
+		[VALUE_BOOL] = "boolean",
+		[VALUE_DATE] = "date",
+		[VALUE_TIME] = "time",
+		[VALUE_TIMESTAMP] = "date-time",
+	};
+
+	return node->kind == SCHEMA_SCALAR ? names[node->value.type] : NULL;
 }

@@ -100,7 +100,7 @@ ReadTexts(const JNode *object, const char *name, const char *place,
 	return texts;
 }
 
-/* "$" and then ".name" or "[*]", with plain names. */
+/* "$" and then ".name" or ".name[*]", with plain names, at least one. */
 bool
 PathIsPlain(const char *path)
 {
@@ -110,27 +110,33 @@ PathIsPlain(const char *path)
 	{
 		size_t		length;
 
-		if (strncmp(path, "[*]", 3) == 0)
-		{
-			path += 3;
-			continue;
-		}
 		if (*path++ != '.')
 			return false;
 		length = strcspn(path, ".[");
 		if (!NameIsPlain(pnstrdup(path, length), "_-"))
 			return false;
 		path += length;
+		if (strncmp(path, "[*]", 3) == 0)
+			path += 3;
 	}
 	return true;
 }
 
-/* Refuse members that nobody here understands. */
-void
-CheckKnownMembers(const JNode *object, const char *const *known,
-				  const char *place, Problem *problems)
+/*
+ * Is this an object, with only members that somebody here understands?  Notes
+ * what is not so; false when nothing can be read from it.
+ */
+bool
+ReadObject(const JNode *node, const char *const *known, const char *place,
+		   Problem *problems)
 {
-	foreach_child(child, object)
+	if (node->kind != JNODE_OBJECT)
+	{
+		ProblemAt(problems, place, "must be of type object, not %s.",
+				  JsonTreeKindName(node));
+		return false;
+	}
+	foreach_child(child, node)
 	{
 		bool		found = false;
 
@@ -140,4 +146,5 @@ CheckKnownMembers(const JNode *object, const char *const *known,
 			ProblemAt(problems, place, "\"%s\" is not known in this format.",
 					  child->name);
 	}
+	return true;
 }
