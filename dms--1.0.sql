@@ -299,12 +299,26 @@ AS 'MODULE_PATHNAME', 'dms_update_document';
 COMMENT ON FUNCTION dms.update_document(uuid, json, bigint) IS
 'writes a document by its id; its identity may change where the schema allows it (a jsonb body needs ::json)';
 
+-- ---------------------------------------------------------------------------
+-- Checking the store.
+-- ---------------------------------------------------------------------------
+
+CREATE FUNCTION dms.stored_identities(project text, resource text)
+RETURNS TABLE (document_id bigint, referential_id uuid, superclass_referential_id uuid,
+	identity_values text[])
+LANGUAGE C STABLE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_stored_identities';
+COMMENT ON FUNCTION dms.stored_identities(text, text) IS
+'the identities of all documents of a resource, recomputed from their rows';
+
 -- What changes or reads the store is for those whom the owner lets.
 REVOKE EXECUTE ON FUNCTION dms.core_ddl(), dms.deploy_schema(json[]),
 	dms.plan_schema(json[]), dms.instance_id(),
 	dms.upsert_document(text, text, json, bigint),
-	dms.update_document(uuid, json, bigint) FROM PUBLIC;
+	dms.update_document(uuid, json, bigint),
+	dms.stored_identities(text, text) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION dms.core_ddl(), dms.deploy_schema(json[]),
 	dms.plan_schema(json[]), dms.instance_id(),
 	dms.upsert_document(text, text, json, bigint),
-	dms.update_document(uuid, json, bigint) TO @extowner@ WITH GRANT OPTION;
+	dms.update_document(uuid, json, bigint),
+	dms.stored_identities(text, text) TO @extowner@ WITH GRANT OPTION;

@@ -75,7 +75,8 @@ SetForPlanning(const char *name, const char *value)
  * still small would read it from end to end, and be kept while it grows; so
  * whenever a plan is about to be made, sequential scans are made unattractive.
  * The price that the planner puts on what is left must not lead it to compile
- * the plan to machine code.
+ * the plan to machine code.  Joins are written in the order to run them in:
+ * from keys that are given, outwards along foreign keys.
  */
 uint64
 StatementRun(Statement *statement, Datum *values, const char *nulls,
@@ -92,6 +93,7 @@ StatementRun(Statement *statement, Datum *values, const char *nulls,
 		nestlevel = NewGUCNestLevel();
 		SetForPlanning("enable_seqscan", "off");
 		SetForPlanning("jit", "off");
+		SetForPlanning("join_collapse_limit", "1");
 	}
 	result = SPI_execute_plan(statement->plan, values, nulls, read_only, limit);
 	if (nestlevel > 0)

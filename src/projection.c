@@ -1,0 +1,195 @@
+/*
+ * projection.c
+ *		Reading identities from storage, through the references they are made
+ *		of, and hashing them.
+ *
+ * The values that come out of the columns are turned into the texts that the
+ * body gave, by code that knows no setting; so an identity that is recomputed
+ * equals the one that was computed.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "flatten.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "lowercase.h"
+#include "miscadmin.h"
+#include "projection.h"
+#include "store.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+#include "value.h"
+
+PG_FUNCTION_INFO_V1(dms_stored_identities);
+
+#define CURSOR_STEP 1000
+
+/*
+ * "SELECT j0.documentid, values FROM root AS j0 LEFT JOIN ...".  A row that is
+ * missing on the way gives NULLs, which an audit wants to see.
+ */
+void
+ProjectionAppendSelect(StringInfo sql, const ProjectionModel *projection)
+{
+	appendStringInfoString(sql, "SELECT j0.documentid");
+	for (int i = 0; i < projection->nvalues; i++)
+		appendStringInfo(sql, ", j%d.%s", projection->values[i].join,
+						 quote_identifier(projection->values[i].column));
+	for (int i = 0; i < projection->njoins; i++)
+	{
+		const JoinModel *join = &projection->joins[i];
+
+		appendStringInfo(sql, "%s%s AS j%d", i == 0 ? " FROM " : " LEFT JOIN ",
+						 quote_qualified_identifier(join->schema, join->table), i);
+		if (i > 0)
+			appendStringInfo(sql, " ON j%d.documentid OPERATOR(pg_catalog.=) j%d.%s",
+							 i, join->from, quote_identifier(join->from_column));
+	}
+}
+
+/* One row of a projection's result: texts and hashes. */
+void
+ProjectionTakeRow(const ResourceModel *model, HeapTuple tuple,
+				  TupleDesc descriptor, StoredIdentity * identity)
+{
+	const ProjectionModel *projection = &model->projections[0];
+	bool		isnull;
+
+	identity->document_id = DatumGetInt64(SPI_getbinval(tuple, descriptor, 1, &isnull));
+	identity->values = palloc0(sizeof(char *) * Max(projection->nvalues, 1));
+	identity->complete = true;
+	for (int i = 0; i < projection->nvalues; i++)
+	{
+		Datum		value = SPI_getbinval(tuple, descriptor, i + 2, &isnull);
+
+		if (isnull)
+		{
+			identity->complete = false;
+			continue;
+		}
+		identity->values[i] = ValueFromDatum(value, projection->values[i].type);
+		if (projection->values[i].lower)
+			identity->values[i] = LowerInvariant(identity->values[i], strlen(identity->values[i]));
+	}
+	if (identity->complete)
+		IdentityHash(model, identity->values, &identity->primary, &identity->alias);
+}
+
+/* The statement that projects given documents. */
+static Statement *
+ProjectStatement(Resource * resource)
+{
+	static const Oid types[] = {INT8ARRAYOID};
+	StringInfoData sql;
+
+	if (resource->project.sql != NULL)
+		return &resource->project;
+	initStringInfo(&sql);
+	ProjectionAppendSelect(&sql, &resource->model->projections[0]);
+	appendStringInfoString(&sql, " WHERE j0.documentid OPERATOR(pg_catalog.=) ANY ($1)");
+	resource->project.nargs = 1;
+	resource->project.argtypes = types;
+	resource->project.sql = MemoryContextStrdup(resource->context, sql.data);
+	return &resource->project;
+}
+
+/*
+ * The identities of these documents of the resource, in the active snapshot,
+ * in no order; documents without a root row are not among them.
+ */
+StoredIdentity *
+ProjectionRead(Resource * resource, const int64 *ids, int n, int *found)
+{
+	Datum		values[1] = {Int8ArrayDatum(n, ids)};
+	StoredIdentity *identities;
+
+	StatementRun(ProjectStatement(resource), values, NULL, true, 0);
+	*found = (int) SPI_processed;
+	identities = palloc(sizeof(StoredIdentity) * Max(*found, 1));
+	for (int i = 0; i < *found; i++)
+		ProjectionTakeRow(resource->model, SPI_tuptable->vals[i],
+						  SPI_tuptable->tupdesc, &identities[i]);
+	SPI_freetuptable(SPI_tuptable);
+	return identities;
+}
+
+/* Open a cursor over all documents of a resource. */
+static Portal
+OpenAll(Resource * resource)
+{
+	const ResourceModel *model = resource->model;
+	StringInfoData sql;
+	Oid			types[1] = {TEXTOID};
+	Datum		values[1];
+	SPIPlanPtr	plan;
+
+	initStringInfo(&sql);
+	ProjectionAppendSelect(&sql, &model->projections[0]);
+	if (model->kind == RESOURCE_DESCRIPTOR)
+		appendStringInfoString(&sql, " WHERE j0.discriminator::pg_catalog.text OPERATOR(pg_catalog.=) $1");
+	values[0] = CStringGetTextDatum(psprintf("%s:%s", model->project, model->resource));
+	plan = SPI_prepare(sql.data, model->kind == RESOURCE_DESCRIPTOR ? 1 : 0, types);
+	if (plan == NULL)
+		elog(ERROR, "could not prepare \"%s\"", sql.data);
+	return SPI_cursor_open(NULL, plan, values, NULL, true);
+}
+
+/* One row of dms.stored_identities(). */
+static void
+PutIdentity(ReturnSetInfo *rsinfo, const ResourceModel *model,
+			StoredIdentity * identity)
+{
+	Datum		values[4];
+	bool		nulls[4] = {false};
+
+	values[0] = Int64GetDatum(identity->document_id);
+	values[1] = UUIDPGetDatum(&identity->primary);
+	values[2] = UUIDPGetDatum(&identity->alias);
+	values[3] = TextArrayDatum(model->nidentity, (const char *const *) identity->values);
+	nulls[1] = !identity->complete;
+	nulls[2] = !identity->complete || model->superclass_resource == NULL;
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+}
+
+/* The identities of all documents of a resource, as their rows tell them. */
+Datum
+dms_stored_identities(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	StoreSession session;
+	Resource   *resource;
+	Portal		cursor;
+	MemoryContext row_context;
+
+	InitMaterializedSRF(fcinfo, 0);
+	(void) StoreTable(STORE_DOCUMENT);
+	StoreBegin(&session, RIGHTS_OF_CALLER);
+	resource = ResourceFind(text_to_cstring(PG_GETARG_TEXT_PP(0)),
+							text_to_cstring(PG_GETARG_TEXT_PP(1)));
+	cursor = OpenAll(resource);
+	row_context = AllocSetContextCreate(CurrentMemoryContext, "dms stored identity",
+										ALLOCSET_DEFAULT_SIZES);
+	for (;;)
+	{
+		SPI_cursor_fetch(cursor, true, CURSOR_STEP);
+		if (SPI_processed == 0)
+			break;
+		for (uint64 i = 0; i < SPI_processed; i++)
+		{
+			MemoryContext saved = MemoryContextSwitchTo(row_context);
+			StoredIdentity identity;
+
+			CHECK_FOR_INTERRUPTS();
+			ProjectionTakeRow(resource->model, SPI_tuptable->vals[i],
+							  SPI_tuptable->tupdesc, &identity);
+			PutIdentity(rsinfo, resource->model, &identity);
+			MemoryContextSwitchTo(saved);
+			MemoryContextReset(row_context);
+		}
+		SPI_freetuptable(SPI_tuptable);
+	}
+	SPI_cursor_close(cursor);
+	StoreEnd(&session);
+	PG_RETURN_NULL();
+}
