@@ -5,8 +5,13 @@
  */
 #include "postgres.h"
 
+#include "access/itup.h"
+#include "mb/pg_wchar.h"
 #include "modelbuild.h"
 #include "naming.h"
+
+/* A little less than what a B-tree takes, which is a third of a page. */
+#define MAX_INDEXED_WIDTH (BLCKSZ / 3 - 32)
 
 /* Does a path end in this text? */
 bool
@@ -327,7 +332,40 @@ BindIdentityPath(ModelSet *set, ModelEntry *entry, const char *path)
 	MODEL_APPEND(model->identity, model->nidentity, identity);
 }
 
-/* The natural key: each column behind the identity once, in order. */
+/* The most bytes that a value can take in an index. */
+static int
+IndexedWidth(const ValueModel *value)
+{
+	if (value->type == VALUE_TEXT)
+		return value->max_length <= 0 || value->max_length > BLCKSZ ? BLCKSZ :
+			VARHDRSZ + value->max_length * pg_database_encoding_max_length();
+	if (value->type == VALUE_NUMERIC)
+		return VARHDRSZ + (value->precision > 0 ? value->precision : BLCKSZ);
+	return sizeof(int64);
+}
+
+/*
+ * Can an index hold every row that the columns allow?  A B-tree refuses
+ * entries of more than a third of a page, so where the schema allows longer
+ * ones, an index would refuse documents that are valid.
+ */
+static bool
+FitsIndex(const TableModel *table, const UniqueModel *unique)
+{
+	int			width = MAXALIGN(sizeof(IndexTupleData) + sizeof(IndexAttributeBitMapData));
+
+	if (unique->ncolumns > INDEX_MAX_KEYS)
+		return false;
+	for (int i = 0; i < unique->ncolumns && width < BLCKSZ; i++)
+		width += MAXALIGN(IndexedWidth(&table->columns[unique->columns[i]].value));
+	return width <= MAX_INDEXED_WIDTH;
+}
+
+/*
+ * The natural key: each column behind the identity once, in order.  One that
+ * is too wide for an index is left to dms.ReferentialIdentity alone, which
+ * decides about identities in any case.
+ */
 static void
 AddNaturalKey(ModelSet *set, ModelEntry *entry)
 {
@@ -348,7 +386,7 @@ AddNaturalKey(ModelSet *set, ModelEntry *entry)
 	if (unique.ncolumns > INDEX_MAX_KEYS)
 		ProblemAt(set->problems, entry->place, "the identity needs %d columns; %d are possible.",
 				  unique.ncolumns, INDEX_MAX_KEYS);
-	if (unique.ncolumns > 0)
+	if (unique.ncolumns > 0 && FitsIndex(root, &unique))
 		MODEL_APPEND(root->uniques, root->nuniques, unique);
 }
 
@@ -612,7 +650,7 @@ TableOfScope(const ResourceModel *model, const char *path)
 /*
  * The columns behind a uniqueness constraint, behind the key of the parent;
  * false when the database cannot enforce it: a value lies in another table,
- * only a part of a reference is named, or there are too many.
+ * only a part of a reference is named, or an index cannot hold them.
  */
 static bool
 UniqueColumns(const ResourceModel *model, int table,
@@ -651,7 +689,7 @@ UniqueColumns(const ResourceModel *model, int table,
 		if (!listed)
 			MODEL_APPEND(unique->columns, unique->ncolumns, column);
 	}
-	return unique->ncolumns <= INDEX_MAX_KEYS;
+	return FitsIndex(t, unique);
 }
 
 /* Note a unique constraint on a table, once. */
