@@ -14,6 +14,12 @@ MODULE_big = dms
 # Also right when built outside of the source tree: make -f path/to/Makefile
 TOP := $(patsubst %/,%,$(dir $(lastword $(MAKEFILE_LIST))))
 
+# Not every PGXS finds that out by itself: a PostgreSQL that was built in its
+# own source tree does not.
+ifneq ($(abspath $(TOP)),$(CURDIR))
+VPATH := $(TOP)
+endif
+
 DATA = $(notdir $(wildcard $(TOP)/dms--*.sql))
 SOURCES = $(wildcard $(TOP)/src/*.c)
 OBJS = $(patsubst $(TOP)/%.c,%.o,$(SOURCES))
