@@ -111,42 +111,61 @@ ModelRankIdentities(ModelSet *set)
 	}
 }
 
+static void OrderEntry(ModelSet *set, ModelEntry *entry);
+
 /*
- * Load order: behind everything a type refers to.  References that close a
- * cycle (a school of a district, a district of a district) do not count.
+ * The level of a type as seen by one that refers to it.  References that close
+ * a cycle (a district of a district) do not count.
  */
+static int
+OrderBehind(ModelSet *set, ModelEntry *target)
+{
+	int			order = 0;
+	ListCell   *cell;
+
+	if (target == NULL || target->color == ON_THE_WAY)
+		return 0;
+	if (target->api)
+	{
+		OrderEntry(set, target);
+		return target->model->load_order + 1;
+	}
+	/* Any of the subclasses may be meant. */
+	foreach(cell, target->subclasses)
+		order = Max(order, OrderBehind(set, lfirst(cell)));
+	return order;
+}
+
+/* Load order: behind everything a type refers to. */
 static void
 OrderEntry(ModelSet *set, ModelEntry *entry)
 {
 	int			order = 0;
-	ListCell   *cell;
 
 	check_stack_depth();
 	if (entry->color != NOT_SEEN)
 		return;
 	entry->color = ON_THE_WAY;
-	if (entry->api == NULL)
-	{
-		foreach(cell, entry->subclasses)
-		{
-			ModelEntry *subclass = lfirst(cell);
-
-			OrderEntry(set, subclass);
-			order = Max(order, subclass->model->load_order);
-		}
-	}
-	for (int i = 0; entry->api && i < entry->model->nreferences; i++)
+	for (int i = 0; i < entry->model->nreferences; i++)
 	{
 		ReferenceModel *r = &entry->model->references[i];
-		ModelEntry *target = ModelSetFind(set, r->project, r->resource);
 
-		if (target == NULL || target->color == ON_THE_WAY)
-			continue;
-		OrderEntry(set, target);
-		order = Max(order, target->model->load_order + 1);
+		order = Max(order, OrderBehind(set, ModelSetFind(set, r->project, r->resource)));
 	}
 	entry->model->load_order = order;
 	entry->color = DONE;
+}
+
+/* An abstract type is complete when the last of its subclasses is. */
+static void
+OrderAbstract(ModelEntry *entry)
+{
+	ListCell   *cell;
+
+	entry->model->load_order = 0;
+	foreach(cell, entry->subclasses)
+		entry->model->load_order = Max(entry->model->load_order,
+									   ((ModelEntry *) lfirst(cell))->model->load_order);
 }
 
 void
@@ -157,7 +176,11 @@ ModelOrderLoads(ModelSet *set)
 	foreach(cell, set->entries)
 		((ModelEntry *) lfirst(cell))->color = NOT_SEEN;
 	foreach(cell, set->entries)
+		if (((ModelEntry *) lfirst(cell))->api)
 		OrderEntry(set, lfirst(cell));
+	foreach(cell, set->entries)
+		if (((ModelEntry *) lfirst(cell))->abstract)
+		OrderAbstract(lfirst(cell));
 }
 
 /* The join that leads from another over a column, made if not yet there. */
