@@ -270,6 +270,34 @@ COMMENT ON FUNCTION dms.instance_id() IS
 'the id of this store: made at the first deploy, kept by dump and restore';
 
 -- ---------------------------------------------------------------------------
+-- What is deployed, for people.
+-- ---------------------------------------------------------------------------
+
+CREATE FUNCTION dms.resources()
+RETURNS TABLE (project text, resource text, project_endpoint text, endpoint text, kind text,
+	table_name text, column_count integer, collection_count integer, reference_count integer,
+	descriptor_count integer, identity_paths text[], load_order integer, superclass text,
+	identity_can_change boolean)
+LANGUAGE C STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'dms_resources';
+COMMENT ON FUNCTION dms.resources() IS
+'the resources of the deployed schema, in an order in which their documents can be loaded';
+
+CREATE FUNCTION dms.describe_resource(project text, resource text)
+RETURNS TABLE (part text, table_name text, name text, type text, nullable boolean,
+	json_path text, refers_to text, enforced_by text)
+LANGUAGE C STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'dms_describe_resource';
+COMMENT ON FUNCTION dms.describe_resource(text, text) IS
+'the tables and columns of a resource with their JSON paths and references, the rules that hold for it and who enforces them, and its query fields';
+
+CREATE FUNCTION dms.schema_diagram(project text, resource text) RETURNS text
+LANGUAGE C STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'dms_schema_diagram';
+COMMENT ON FUNCTION dms.schema_diagram(text, text) IS
+'a Mermaid diagram of a resource: its tables, what it refers to, and what refers to it';
+
+-- ---------------------------------------------------------------------------
 -- Writing documents.  The body is json, not jsonb: only json still shows a key
 -- that stands twice.  A jsonb column needs a cast: body::json.
 -- ---------------------------------------------------------------------------
@@ -313,12 +341,14 @@ COMMENT ON FUNCTION dms.stored_identities(text, text) IS
 
 -- What changes or reads the store is for those whom the owner lets.
 REVOKE EXECUTE ON FUNCTION dms.core_ddl(), dms.deploy_schema(json[]),
-	dms.plan_schema(json[]), dms.instance_id(),
+	dms.plan_schema(json[]), dms.instance_id(), dms.resources(),
+	dms.describe_resource(text, text), dms.schema_diagram(text, text),
 	dms.upsert_document(text, text, json, bigint),
 	dms.update_document(uuid, json, bigint),
 	dms.stored_identities(text, text) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION dms.core_ddl(), dms.deploy_schema(json[]),
-	dms.plan_schema(json[]), dms.instance_id(),
+	dms.plan_schema(json[]), dms.instance_id(), dms.resources(),
+	dms.describe_resource(text, text), dms.schema_diagram(text, text),
 	dms.upsert_document(text, text, json, bigint),
 	dms.update_document(uuid, json, bigint),
 	dms.stored_identities(text, text) TO @extowner@ WITH GRANT OPTION;

@@ -130,20 +130,6 @@ CheckLockCapacity(const DdlPlan *plan)
 	ProblemRaise(problem, "the server's lock table is too small for this schema");
 }
 
-/* What a kind of resource is called in dms.ResourceModel. */
-static const char *
-KindName(int kind)
-{
-	static const char *const names[] = {
-		[RESOURCE_PLAIN] = "resource",
-		[RESOURCE_DESCRIPTOR] = "descriptor",
-		[RESOURCE_SCHOOL_YEAR] = "schoolYear",
-		[RESOURCE_ABSTRACT] = "abstract",
-	};
-
-	return names[kind];
-}
-
 /*
  * The hash of the deployed schema; NULL before the first deploy.  Whoever
  * deployed while we waited for our turn did so after our snapshot was taken,
@@ -305,7 +291,7 @@ RecordModel(const ResourceModel *model)
 	Oid			types[] = {TEXTOID, TEXTOID, TEXTOID, TEXTOID, TEXTOID, TEXTOID,
 	TEXTOID, TEXTOID, TEXTOID, BOOLOID, INT4OID, INT4OID, TEXTOID};
 	const char *texts[] = {model->project, model->resource, model->project_endpoint,
-		model->endpoint, KindName(model->kind), model->tables[0].schema,
+		model->endpoint, ModelKindName(model->kind), model->tables[0].schema,
 	model->tables[0].name, model->member_schema, model->member_table};
 	Datum		values[lengthof(types)];
 	char		nulls[lengthof(types)];

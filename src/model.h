@@ -279,6 +279,7 @@ typedef struct ResourceModel
 } ResourceModel;
 
 /* modelstore.c */
+extern const char *ModelKindName(int kind);
 extern char *ModelToJson(const ResourceModel *model);
 extern ResourceModel *ModelFromJson(const char *text, int len);
 

@@ -436,6 +436,20 @@ ReadStruct(const JNode *node, const StructInfo *info, char *base)
 						child->name)));
 }
 
+/* What a kind of resource is called in dms.ResourceModel. */
+const char *
+ModelKindName(int kind)
+{
+	static const char *const names[] = {
+		[RESOURCE_PLAIN] = "resource",
+		[RESOURCE_DESCRIPTOR] = "descriptor",
+		[RESOURCE_SCHOOL_YEAR] = "schoolYear",
+		[RESOURCE_ABSTRACT] = "abstract",
+	};
+
+	return names[kind];
+}
+
 /* The model as JSON text. */
 char *
 ModelToJson(const ResourceModel *model)

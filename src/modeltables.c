@@ -573,6 +573,10 @@ WalkObject(Walk *walk, const SchemaNode *node, const Place *place)
 	return scope;
 }
 
+/* The widths of what dms.Descriptor has besides. */
+#define MAX_DISCRIMINATOR 513
+#define MAX_URI 306
+
 static void
 BuildDescriptor(Walk *walk)
 {
@@ -585,8 +589,10 @@ BuildDescriptor(Walk *walk)
 	entry->model->tables[0].nkeys = 1;
 	WalkObject(walk, entry->api->schema, &place);
 	extra.value.type = VALUE_TEXT;
+	extra.value.max_length = MAX_DISCRIMINATOR;
 	ModelAddColumn(entry, 0, "Discriminator", extra);
 	extra.role = COLUMN_URI;
+	extra.value.max_length = MAX_URI;
 	extra.identity = true;
 	extra.path = "$.descriptor";
 	ModelAddColumn(entry, 0, "Uri", extra);
