@@ -66,8 +66,11 @@ SELECT name, type, json_path
 FROM dms.describe_resource('Library', 'Book')
 WHERE part = 'query field';
 
--- A natural key lists the values of the identity.
-SELECT name, json_path FROM dms.describe_resource('Library', 'Loan') WHERE part = 'natural key';
+-- A natural key lists the values of the identity.  One that may become too wide
+-- for an index is not a constraint.
+SELECT resource, name, d.json_path, enforced_by
+FROM unnest(ARRAY['Loan', 'Motto']) resource, dms.describe_resource('Library', resource) d
+WHERE part = 'natural key';
 
 -- All descriptors are in one table.
 SELECT part, table_name, name, type, json_path, enforced_by

@@ -277,15 +277,25 @@ DescribeTable(ReturnSetInfo *rsinfo, const ResourceModel *model,
 	}
 }
 
-/* All descriptors share a core table, whose key no model has. */
+/*
+ * A natural key that is no constraint of the model.  All descriptors share a
+ * core table that has one; what is too wide for an index has none.
+ */
 static void
-DescribeDescriptorKey(ReturnSetInfo *rsinfo, const ResourceModel *model)
+DescribeOtherKey(ReturnSetInfo *rsinfo, const ResourceModel *model)
 {
+	bool		descriptor = model->kind == RESOURCE_DESCRIPTOR;
+	UniqueModel key = {.natural_key = true};
 	DescribeRow row = {.part = "natural key",.table = &model->tables[0],
-		.name = "descriptor_nk",.path = model->identity[0].path,
-	.enforced_by = BY_DATABASE};
+		.name = descriptor ? "descriptor_nk" : NULL,
+		.path = UniquePaths(model, &model->tables[0], &key),
+	.enforced_by = descriptor ? BY_DATABASE : BY_WRITES};
 
-	PutRow(rsinfo, &row);
+	for (int i = 0; i < model->tables[0].nuniques; i++)
+		if (model->tables[0].uniques[i].natural_key)
+			return;
+	if (model->kind != RESOURCE_ABSTRACT)
+		PutRow(rsinfo, &row);
 }
 
 /* The table that holds the elements of an array. */
@@ -403,8 +413,7 @@ dms_describe_resource(PG_FUNCTION_ARGS)
 	model = IntrospectFind(project, resource);
 	for (int i = 0; i < model->ntables; i++)
 		DescribeTable(rsinfo, model, &model->tables[i]);
-	if (model->kind == RESOURCE_DESCRIPTOR)
-		DescribeDescriptorKey(rsinfo, model);
+	DescribeOtherKey(rsinfo, model);
 	DescribeUncheckedUniqueness(rsinfo, model);
 	DescribeUniqueItems(rsinfo, model);
 	DescribeEqualities(rsinfo, model);
