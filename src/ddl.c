@@ -54,7 +54,7 @@ LookUpName(Writer *writer, const char *schema, const char *name, bool *found)
 }
 
 /* Tables, views and indexes of a schema share one space of names. */
-static void
+static bool
 ReserveName(Writer *writer, const char *schema, const char *name,
 			const char *what)
 {
@@ -69,6 +69,7 @@ ReserveName(Writer *writer, const char *schema, const char *name,
 		entry->what = pstrdup(what);
 		entry->created = false;
 	}
+	return !found;
 }
 
 /* A column's type as SQL. */
@@ -188,7 +189,8 @@ AppendUnique(Writer *writer, StringInfo body, const TableModel *table,
 					 quote_identifier(unique->name),
 					 nullable ? "NULLS NOT DISTINCT " : "",
 					 ColumnList(table, unique->columns, unique->ncolumns));
-	ReserveName(writer, table->schema, unique->name, psprintf("a key of %s", table->title));
+	ReserveName(writer, table->schema, unique->name,
+				psprintf("a unique key of %s", table->title));
 	writer->plan->indexes++;
 }
 
@@ -202,8 +204,6 @@ WriteTable(Writer *writer, ModelEntry *entry, TableModel *table)
 	NameEntry  *name;
 	bool		found;
 
-	ReserveName(writer, table->schema, table->name,
-				psprintf("the table of %s at %s", entry->place, table->scope_path));
 	initStringInfo(&body);
 	appendStringInfo(&body, "CREATE TABLE %s (", Qualified(table->schema, table->name));
 	for (int i = 0; i < table->ncolumns; i++)
@@ -254,7 +254,8 @@ WriteIndex(Writer *writer, const TableModel *table, int column)
 	name = NamePhysical(psprintf("%s_%s_IX", table->title, c->name));
 	wide = c->value.type == VALUE_TEXT &&
 		(c->value.max_length <= 0 || c->value.max_length > MAX_BTREE_LENGTH);
-	ReserveName(writer, table->schema, name, psprintf("an index of %s", table->title));
+	ReserveName(writer, table->schema, name,
+				psprintf("the index of %s for %s", table->title, c->path));
 	Emit(writer, psprintf("CREATE INDEX %s ON %s%s (%s)", quote_identifier(name),
 						  Qualified(table->schema, table->name),
 						  wide ? " USING hash" : "", quote_identifier(c->name)));
@@ -320,10 +321,15 @@ WriteResource(Writer *writer, ModelEntry *entry)
 		return;
 	for (int i = 0; i < model->ntables; i++)
 	{
+		TableModel *table = &model->tables[i];
+
 		CHECK_FOR_INTERRUPTS();
-		WriteTable(writer, entry, &model->tables[i]);
+		if (!ReserveName(writer, table->schema, table->name,
+						 psprintf("the table of %s at %s", entry->place, table->scope_path)))
+			continue;
+		WriteTable(writer, entry, table);
 		WriteIndexes(writer, model, i);
-		WriteComments(writer, entry, &model->tables[i]);
+		WriteComments(writer, entry, table);
 	}
 }
 
@@ -419,12 +425,37 @@ EmitTriggerFunction(Writer *writer, const char *name, const char *body,
 						  quote_literal_cstr(comment)));
 }
 
-/* One arm of the function that clears what belonged to deleted documents. */
+/* Does a table refer to the resource that it belongs to? */
+static bool
+RefersToItself(const ResourceModel *model, const TableModel *table)
+{
+	for (int i = 0; i < table->ncolumns; i++)
+	{
+		const ReferenceModel *r = table->columns[i].reference < 0 ? NULL :
+		&model->references[table->columns[i].reference];
+
+		if (r && strcmp(r->project, model->project) == 0 && strcmp(r->resource, model->resource) == 0)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * One arm of the function that clears what belonged to deleted documents.
+ * Collections go with their document by foreign key, but too late if another
+ * one of the deleted documents is what they refer to.
+ */
 static void
 AppendClearing(StringInfo body, const ResourceModel *model)
 {
-	appendStringInfo(body, "\tWHEN %s THEN\n\t\tDELETE FROM %s WHERE documentid = ANY (gone_ids);\n",
-					 quote_literal_cstr(psprintf("%s:%s", model->project, model->resource)),
+	appendStringInfo(body, "\tWHEN %s THEN\n",
+					 quote_literal_cstr(psprintf("%s:%s", model->project, model->resource)));
+	for (int i = model->ntables - 1; i > 0; i--)
+		if (RefersToItself(model, &model->tables[i]))
+			appendStringInfo(body, "\t\tDELETE FROM %s WHERE %s = ANY (gone_ids);\n",
+							 Qualified(model->tables[i].schema, model->tables[i].name),
+							 quote_identifier(model->tables[i].columns[0].name));
+	appendStringInfo(body, "\t\tDELETE FROM %s WHERE documentid = ANY (gone_ids);\n",
 					 Qualified(model->tables[0].schema, model->tables[0].name));
 	if (model->member_table)
 		appendStringInfo(body, "\t\tDELETE FROM %s WHERE documentid = ANY (gone_ids);\n",
@@ -455,11 +486,13 @@ WriteDeleteTrigger(Writer *writer)
 						   "\tDELETE FROM dms.ReferentialIdentity WHERE DocumentId = ANY (gone_ids);\n"
 						   "\tIF cardinality(gone_types) > 1 THEN\n"
 						   "\t\tEXECUTE (\n"
-						   "\t\t\tSELECT 'WITH ' || string_agg(format('%I AS (DELETE FROM %I.%I WHERE documentid = ANY ($1))', s || '.' || t, s, t), ', ') || ' SELECT'\n"
-						   "\t\t\tFROM (SELECT TableSchema, TableName FROM dms.ResourceModel WHERE ProjectName || ':' || ResourceName = ANY (gone_types)\n"
-						   "\t\t\t\tUNION SELECT MemberSchema, MemberTable FROM dms.ResourceModel WHERE ProjectName || ':' || ResourceName = ANY (gone_types)\n"
-						   "\t\t\t) AS cleared (s, t)\n"
-						   "\t\t\tWHERE t IS NOT NULL) USING gone_ids;\n"
+						   "\t\t\tSELECT 'WITH ' || string_agg(format('%I AS (DELETE FROM %I.%I WHERE %I = ANY ($1))', s || '.' || t, s, t, k), ', ') || ' SELECT'\n"
+						   "\t\t\tFROM (SELECT cleared ->> 'schema', cleared ->> 'name', cleared -> 'columns' -> 0 ->> 'name'\n"
+						   "\t\t\t\tFROM dms.ResourceModel, json_array_elements(Model -> 'tables') AS cleared\n"
+						   "\t\t\t\tWHERE ProjectName || ':' || ResourceName = ANY (gone_types)\n"
+						   "\t\t\t\tUNION SELECT MemberSchema, MemberTable, 'documentid' FROM dms.ResourceModel\n"
+						   "\t\t\t\tWHERE ProjectName || ':' || ResourceName = ANY (gone_types) AND MemberTable IS NOT NULL) AS cleared (s, t, k)\n"
+						   "\t\t) USING gone_ids;\n"
 						   "\t\tRETURN NULL;\n\tEND IF;\n");
 	if (writer->set->schema->resources != NIL)
 		appendStringInfoString(&body, "\tCASE gone_types[1]\n");

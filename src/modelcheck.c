@@ -143,7 +143,7 @@ CheckReferenceMapping(ModelSet *set, ModelEntry *entry,
 		return;
 	}
 	if (!IsBound(entry->model, mapping))
-		ProblemAt(set->problems, mapping->place, "%s maps to no column: it lies within another reference.", mapping->path);
+		ProblemAt(set->problems, mapping->place, "%s maps to no column.", mapping->path);
 	if (mapping->descriptor)
 		CheckTypeAt(set, entry, mapping->path, mapping->type, mapping->place);
 	forboth(name, mapping->member_names, type, mapping->member_types)

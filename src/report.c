@@ -13,6 +13,7 @@
 /* One thing that is wrong; without a path it concerns the whole request. */
 typedef struct Finding
 {
+	int			number;			/* in the order found */
 	const char *path;
 	const char *message;
 } Finding;
@@ -135,6 +136,7 @@ AddFinding(Problem *problem, const char *path, char *message)
 		return;
 	}
 	finding = palloc(sizeof(Finding));
+	finding->number = problem->count;
 	finding->path = path;
 	finding->message = message;
 	problem->findings = lappend(problem->findings, finding);
@@ -185,8 +187,10 @@ CompareFindings(const ListCell *a, const ListCell *b)
 {
 	const Finding *left = lfirst(a);
 	const Finding *right = lfirst(b);
+	int			order = strcmp(left->path ? left->path : "",
+							   right->path ? right->path : "");
 
-	return strcmp(left->path ? left->path : "", right->path ? right->path : "");
+	return order != 0 ? order : left->number - right->number;
 }
 
 /* "validationErrors": {path: [messages]} */

@@ -1,0 +1,134 @@
+-- Deploying a schema: which tables come out, and what stays when it is done
+-- again.
+\set database :DBNAME
+SET client_min_messages = warning;
+DROP DATABASE IF EXISTS dms_deploy;
+DROP DATABASE IF EXISTS dms_deploy_by_hand;
+CREATE DATABASE dms_deploy TEMPLATE template0 ENCODING 'UTF8';
+CREATE DATABASE dms_deploy_by_hand TEMPLATE template0 ENCODING 'UTF8';
+\c dms_deploy
+CREATE EXTENSION dms;
+\getenv top PG_ABS_SRCDIR
+\set file :top /examples/schemas/school.json
+\set school `cat :'file'`
+\set file :top /examples/schemas/school-transport.json
+\set transport `cat :'file'`
+
+-- Before the first deploy there is no store.
+SELECT dms.instance_id();
+
+-- A plan is text, and runs nothing.
+SELECT substring(statement FROM '^(?:CREATE|COMMENT) (?:OR REPLACE )?[A-Z]+') AS what, count(*)
+FROM dms.plan_schema(:'school') AS statement GROUP BY 1 ORDER BY 1;
+SELECT statement FROM dms.plan_schema(:'school') AS statement WHERE statement LIKE 'CREATE TABLE edfi.schoolgradelevel %';
+SELECT count(*) AS tables FROM pg_class WHERE relnamespace = 'dms'::regnamespace AND relkind = 'r';
+
+-- The core and its extensions are deployed together, in any order; the answer
+-- is the hash of the whole.
+SELECT dms.deploy_schema(:'transport', :'school') ~ '^[0-9a-f]{64}$' AS deployed;
+SELECT dms.instance_id() IS NOT NULL AS has_instance_id;
+
+-- A table for each resource and each of its collections; extensions have a
+-- schema of their own.  Comments say what is where.
+SELECT c.oid::regclass AS "table", obj_description(c.oid, 'pg_class') AS holds
+FROM pg_class c WHERE relnamespace IN ('edfi'::regnamespace, 'transport'::regnamespace) AND relkind IN ('r', 'v')
+ORDER BY c.oid::regclass::text COLLATE "C";
+
+-- An enrollment: references and descriptors are one column each, whatever
+-- identifies them; the identity is a unique key.
+CREATE VIEW pg_temp.columns AS
+SELECT attrelid::regclass AS "table", attname AS "column", format_type(atttypid, atttypmod) AS type,
+       CASE WHEN attnotnull THEN 'not null' ELSE '' END AS "null", col_description(attrelid, attnum) AS holds, attnum
+FROM pg_attribute WHERE attnum > 0 AND NOT attisdropped;
+CREATE VIEW pg_temp.constraints AS
+SELECT conrelid::regclass AS "table", conname AS name, pg_get_constraintdef(oid) AS definition FROM pg_constraint;
+SELECT "column", type, "null", holds FROM pg_temp.columns WHERE "table" = 'edfi.studentschoolassociation'::regclass ORDER BY attnum;
+SELECT name, definition FROM pg_temp.constraints WHERE "table" = 'edfi.studentschoolassociation'::regclass ORDER BY name;
+SELECT indexdef FROM pg_indexes WHERE schemaname = 'edfi' AND tablename = 'studentschoolassociation' ORDER BY indexname;
+
+-- Collections: keyed by the document and their place in it.
+SELECT "table", "column", type, "null", holds FROM pg_temp.columns
+WHERE "table" IN ('edfi.schooladdress'::regclass, 'edfi.schooladdressperiod'::regclass) ORDER BY "table"::text, attnum;
+SELECT "table", definition FROM pg_temp.constraints
+WHERE "table" IN ('edfi.schooladdress'::regclass, 'edfi.schooladdressperiod'::regclass, 'edfi.sectionclassperiod'::regclass)
+ORDER BY "table"::text, name;
+
+-- Extensions: keyed like the row that they extend.
+SELECT "table", "column", type, "null", holds FROM pg_temp.columns
+WHERE "table" IN ('transport.studentschoolassociationextension'::regclass,
+	'transport.studentschoolassociationextensionpickup'::regclass, 'transport.studentextensionaddress'::regclass)
+ORDER BY "table"::text, attnum;
+SELECT "table", definition FROM pg_temp.constraints
+WHERE "table" IN ('transport.studentschoolassociationextension'::regclass,
+	'transport.studentschoolassociationextensionpickup'::regclass, 'transport.studentextensionaddress'::regclass)
+ORDER BY "table"::text, name;
+
+-- An abstract resource: what references to it point at, and a view of the
+-- identities of all that it can be.
+SELECT "column", type, "null", holds FROM pg_temp.columns WHERE "table" = 'edfi.educationorganization_member'::regclass ORDER BY attnum;
+SELECT pg_get_viewdef('edfi.educationorganization_view');
+SELECT "table", definition FROM pg_temp.constraints WHERE definition LIKE '%educationorganization_member%' ORDER BY "table"::text;
+
+-- What a session needs to know is stored once a resource; identities that can
+-- change, by themselves or through others, are known, and so is an order in
+-- which documents can be loaded.
+SELECT resourcename, endpointname, kind, tableschema, tablename, membertable, canchange, identityrank, loadorder
+FROM dms.resourcemodel WHERE kind <> 'descriptor' ORDER BY loadorder, projectname, resourcename COLLATE "C";
+SELECT edgesourcekey, edgesourceid FROM dms.edgesource
+WHERE edgesourcekey LIKE '%.StudentSchoolAssociation:%' ORDER BY edgesourcekey COLLATE "C";
+SELECT projectendpointname, projectname, projectversion, isextensionproject FROM dms.schemacomponent ORDER BY 1;
+SELECT apischemaformatversion, mappingversion FROM dms.effectiveschema;
+
+-- Every object has a comment.
+SELECT c.oid::regclass FROM pg_class c
+WHERE relnamespace IN ('dms'::regnamespace, 'edfi'::regnamespace, 'transport'::regnamespace) AND relkind IN ('r', 'v')
+  AND obj_description(c.oid, 'pg_class') IS NULL;
+SELECT "table", "column" FROM pg_temp.columns JOIN pg_class c ON c.oid = "table"
+WHERE relnamespace IN ('dms'::regnamespace, 'edfi'::regnamespace, 'transport'::regnamespace) AND relkind = 'r' AND holds IS NULL;
+
+-- The same again is nothing at once, however it is written: jsonb has neither
+-- the order of properties nor the white space of the file.
+SELECT effectiveschemahash AS hash FROM dms.effectiveschema \gset
+SELECT dms.deploy_schema(:'school', :'transport') = :'hash' AS same_files,
+       dms.deploy_schema(:'transport'::jsonb::json, :'school'::jsonb::json) = :'hash' AS same_meaning;
+SELECT count(*) AS deploys FROM dms.effectiveschema;
+SELECT count(*) AS statements FROM dms.plan_schema(:'school', :'transport');
+
+-- What is documented for people does not count, anything else does.
+SELECT dms.deploy_schema(jsonb_set(:'school', '{projectSchema,resourceSchemas,students,openApiFragments}', '{"resources": {}}')::json, :'transport') = :'hash' AS same;
+SELECT dms.deploy_schema(:'school');
+SELECT dms.plan_schema(jsonb_set(:'school', '{projectSchema,projectVersion}', '"1.0.1"')::json, :'transport');
+
+-- The extension is code and the data is yours: it can go, and come back.
+INSERT INTO edfi.student (documentid, studentuniqueid, firstname, lastsurname, birthdate) VALUES (1, '604821', 'Ada', 'Lovelace', '2010-12-10');
+SELECT dms.instance_id() AS instance \gset
+DROP EXTENSION dms;
+SELECT firstname, lastsurname FROM edfi.student;
+CREATE EXTENSION dms;
+SELECT dms.instance_id() = :'instance' AS same_store, dms.deploy_schema(:'school', :'transport') = :'hash' AS same_schema;
+
+-- Nothing that was deployed belongs to the extension or depends on it.
+SELECT c.relname FROM pg_depend d JOIN pg_class c ON d.classid = 'pg_class'::regclass AND d.objid = c.oid
+WHERE d.deptype = 'e' AND c.relkind <> 'c';
+SELECT p.proname FROM pg_proc p WHERE pronamespace = 'dms'::regnamespace
+  AND NOT EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_proc'::regclass AND objid = p.oid AND deptype = 'e')
+ORDER BY proname;
+
+-- Whoever prefers to run the plan by hand gets the same objects.
+\set digest 'SELECT md5(string_agg(line, E''\\n'' ORDER BY line COLLATE "C")) AS digest, count(*) FROM (SELECT format(''%s %s %s'', c.oid::regclass, relkind, reloptions) FROM pg_class c WHERE relnamespace IN (''dms''::regnamespace, ''edfi''::regnamespace) UNION ALL SELECT format(''%s %s %s %s %s'', attrelid::regclass, attname, format_type(atttypid, atttypmod), attnotnull, col_description(attrelid, attnum)) FROM pg_attribute JOIN pg_class c ON c.oid = attrelid WHERE relnamespace IN (''dms''::regnamespace, ''edfi''::regnamespace) AND attnum > 0 UNION ALL SELECT format(''%s %s %s'', conrelid::regclass, conname, pg_get_constraintdef(oid)) FROM pg_constraint WHERE connamespace IN (''dms''::regnamespace, ''edfi''::regnamespace) UNION ALL SELECT indexdef FROM pg_indexes WHERE schemaname IN (''dms'', ''edfi'') UNION ALL SELECT pg_get_triggerdef(oid) FROM pg_trigger WHERE NOT tgisinternal UNION ALL SELECT pg_get_functiondef(oid) FROM pg_proc WHERE pronamespace = ''dms''::regnamespace AND prolang = (SELECT oid FROM pg_language WHERE lanname = ''plpgsql'') UNION ALL SELECT pg_get_viewdef(oid) FROM pg_class WHERE relnamespace = ''edfi''::regnamespace AND relkind = ''v'') AS lines (line)'
+\c dms_deploy_by_hand
+SET client_min_messages = warning;
+CREATE EXTENSION dms;
+BEGIN;
+SELECT dms.deploy_schema(:'school') IS NOT NULL AS deployed;
+:digest \gset by_deploy_
+ROLLBACK;
+\set ECHO none
+SELECT * FROM dms.plan_schema(:'school') \gexec
+\set ECHO all
+:digest \gset by_hand_
+SELECT :'by_deploy_digest' = :'by_hand_digest' AS same, :by_hand_count > 500 AS many;
+
+\c :database
+DROP DATABASE dms_deploy;
+DROP DATABASE dms_deploy_by_hand;
