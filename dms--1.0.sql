@@ -143,7 +143,7 @@ CREATE INDEX referenceedge_child_ix ON dms.ReferenceEdge (ChildDocumentId)
 	INCLUDE (ParentDocumentId, EdgeSourceId)$ddl$),
 ($ddl$
 CREATE INDEX referenceedge_identity_ix ON dms.ReferenceEdge (ChildDocumentId)
-	INCLUDE (ParentDocumentId) WHERE IsIdentityComponent$ddl$),
+	INCLUDE (ParentDocumentId, EdgeSourceId) WHERE IsIdentityComponent$ddl$),
 ($ddl$COMMENT ON TABLE dms.ReferenceEdge IS 'who refers to whom: the reverse of the reference columns, never their replacement'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.ReferenceEdge.ParentDocumentId IS 'the document that refers'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.ReferenceEdge.ChildDocumentId IS 'the document that is referred to'$ddl$),
@@ -327,6 +327,24 @@ AS 'MODULE_PATHNAME', 'dms_update_document';
 COMMENT ON FUNCTION dms.update_document(uuid, json, bigint) IS
 'writes a document by its id; its identity may change where the schema allows it (a jsonb body needs ::json)';
 
+CREATE FUNCTION dms.delete_document(document_uuid uuid, if_match bigint DEFAULT NULL) RETURNS boolean
+LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_delete_document';
+COMMENT ON FUNCTION dms.delete_document(uuid, bigint) IS
+'deletes a document that no other refers to; returns true, or raises an error that lists who refers to it';
+
+CREATE FUNCTION dms.lock_identity_closure(seeds bigint[]) RETURNS SETOF bigint
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_lock_identity_closure';
+COMMENT ON FUNCTION dms.lock_identity_closure(bigint[]) IS
+'locks documents, and all whose identities are made of theirs, for a change of identity in SQL of your own; returns what is locked';
+
+CREATE FUNCTION dms.recompute_identities(document_ids bigint[]) RETURNS bigint
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_recompute_identities';
+COMMENT ON FUNCTION dms.recompute_identities(bigint[]) IS
+'recomputes the ReferentialIds of documents from their rows; returns how many changed';
+
 -- ---------------------------------------------------------------------------
 -- Checking the store.
 -- ---------------------------------------------------------------------------
@@ -345,10 +363,14 @@ REVOKE EXECUTE ON FUNCTION dms.core_ddl(), dms.deploy_schema(json[]),
 	dms.describe_resource(text, text), dms.schema_diagram(text, text),
 	dms.upsert_document(text, text, json, bigint),
 	dms.update_document(uuid, json, bigint),
+	dms.delete_document(uuid, bigint),
+	dms.lock_identity_closure(bigint[]), dms.recompute_identities(bigint[]),
 	dms.stored_identities(text, text) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION dms.core_ddl(), dms.deploy_schema(json[]),
 	dms.plan_schema(json[]), dms.instance_id(), dms.resources(),
 	dms.describe_resource(text, text), dms.schema_diagram(text, text),
 	dms.upsert_document(text, text, json, bigint),
 	dms.update_document(uuid, json, bigint),
+	dms.delete_document(uuid, bigint),
+	dms.lock_identity_closure(bigint[]), dms.recompute_identities(bigint[]),
 	dms.stored_identities(text, text) TO @extowner@ WITH GRANT OPTION;

@@ -5,6 +5,7 @@
 #include "postgres.h"
 
 #include "body.h"
+#include "closure.h"
 #include "compat.h"
 #include "faults.h"
 #include "fmgr.h"
@@ -23,6 +24,7 @@ _PG_init(void)
 	ModelCacheInit();
 	BodyInit();
 	LocksInit();
+	ClosureInit();
 #ifdef DMS_FAULTS
 	FaultsInit();
 #endif

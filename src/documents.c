@@ -11,9 +11,11 @@
 
 #include "access/xact.h"
 #include "body.h"
+#include "cascade.h"
 #include "catalog/pg_type.h"
 #include "documents.h"
 #include "edges.h"
+#include "etag.h"
 #include "faults.h"
 #include "fmgr.h"
 #include "funcapi.h"
@@ -64,18 +66,6 @@ static Statement claim = {
 	.argtypes = claim_types,
 };
 
-static const Oid bump_types[] = {INT8OID, INT8OID, TEXTOID};
-
-static Statement bump = {
-	.sql = "UPDATE dms.Document SET Etag = Etag OPERATOR(pg_catalog.+) 1, ResourceVersion = $3,"
-	" LastModifiedAt = GREATEST(pg_catalog.clock_timestamp(), LastModifiedAt)"
-	" WHERE DocumentId OPERATOR(pg_catalog.=) $1"
-	" AND ($2 IS NULL OR Etag OPERATOR(pg_catalog.=) $2)"
-	" RETURNING Etag, LastModifiedAt",
-	.nargs = 3,
-	.argtypes = bump_types,
-};
-
 static const Oid uuid_types[] = {UUIDOID};
 
 static Statement find_document = {
@@ -94,30 +84,6 @@ static Statement read_identity = {
 	" AND ResourceName OPERATOR(pg_catalog.=) $3::pg_catalog.varchar",
 	.nargs = 3,
 	.argtypes = identity_types,
-};
-
-static const Oid id_types[] = {INT8OID};
-
-static Statement forget_identity = {
-	.sql = "DELETE FROM dms.ReferentialIdentity WHERE DocumentId OPERATOR(pg_catalog.=) $1",
-	.nargs = 1,
-	.argtypes = id_types,
-};
-
-static const Oid reclaim_types[] = {INT8OID, UUIDOID, TEXTOID, TEXTOID, UUIDOID, TEXTOID, TEXTOID};
-
-static Statement reclaim = {
-	.sql = "INSERT INTO dms.ReferentialIdentity (DocumentId, ReferentialId, ProjectName, ResourceName)"
-	" SELECT $1, $2, $3, $4 UNION ALL SELECT $1, $5, $6, $7 WHERE $5 IS NOT NULL",
-	.nargs = 7,
-	.argtypes = reclaim_types,
-};
-
-static Statement referenced = {
-	.sql = "SELECT 1 FROM dms.ReferenceEdge WHERE ChildDocumentId OPERATOR(pg_catalog.=) $1"
-	" AND ParentDocumentId OPERATOR(pg_catalog.<>) $1",
-	.nargs = 1,
-	.argtypes = id_types,
 };
 
 static void
@@ -206,38 +172,25 @@ Insert(Write * write)
 	return Finish(write, WRITE_INSERTED, &header);
 }
 
-/* The last statement of an update, and the judge of its etag. */
-static void
-BumpEtag(Write * write, DocumentHeader * header)
-{
-	Datum		values[3];
-	char		nulls[] = "   ";
-	bool		isnull;
-
-	values[0] = Int64GetDatum(header->document_id);
-	values[1] = Int64GetDatum(write->if_match);
-	nulls[1] = write->has_if_match ? ' ' : 'n';
-	values[2] = CStringGetTextDatum(write->flat->model->version);
-	if (StatementRun(&bump, values, nulls, false, 0) == 0)
-		RaiseEtagMismatch();
-	header->etag = DatumGetInt64(ResultDatum(0, 1, &isnull));
-	header->last_modified = DatumGetTimestampTz(ResultDatum(0, 2, &isnull));
-}
-
 /* Write what differs into a document that is locked. */
 static bool
-UpdateLocked(Write * write, DocumentHeader * header, bool identity)
+UpdateLocked(Write *write, DocumentHeader *header, const Closure *closure)
 {
 	bool		differs;
 
 	CheckEtag(write, header);
 	FlattenSetDocumentId(write->flat, header->document_id);
 	FlattenSetReferences(write->flat);
-	differs = RowsUpdate(write->resource, header->document_id, write->flat, identity);
+	if (closure != NULL)
+		CascadeMoveIdentity(write->flat, header->document_id);
+	differs = RowsUpdate(write->resource, header->document_id, write->flat, closure != NULL);
 	differs |= EdgesDiff(header->document_id, write->flat);
-	if (!differs && !identity)
+	if (!differs && closure == NULL)
 		return Finish(write, WRITE_UNCHANGED, header);
-	BumpEtag(write, header);
+	if (closure != NULL)
+		CascadeRun(closure, &header->document_id, 1);
+	if (!EtagBump(header, write->flat->model->version, write->has_if_match, write->if_match))
+		RaiseEtagMismatch();
 	return Finish(write, WRITE_UPDATED, header);
 }
 
@@ -263,7 +216,7 @@ UpdateFound(Write * write, int64 document_id)
 		if (owner != document_id)
 			return false;
 	}
-	return UpdateLocked(write, &header, false);
+	return UpdateLocked(write, &header, NULL);
 }
 
 /* The document that has the identity now; 0: none. */
@@ -383,45 +336,24 @@ RefuseKeyChange(const Write * write)
 	ProblemRaise(problem, "identity of %s cannot be changed", model->resource);
 }
 
-/*
- * Move a document to a new identity.  The new ReferentialIds are claimed
- * before the root row is touched, so that there is one queue for each key.
- */
-static void
-ChangeIdentity(Write * write, int64 document_id)
+/* Lock the document's identity and all that depend on it. */
+static Closure *
+LockClosure(const pg_uuid_t *uuid, int64 document_id)
 {
-	const		FlatDocument *flat = write->flat;
-	Datum		id[1] = {Int64GetDatum(document_id)};
-	Datum		values[7];
-	char		nulls[] = "       ";
+	Closure    *closure = ClosureLock(&document_id, 1);
 
-	SnapshotBegin();
-	if (StatementRun(&referenced, id, NULL, true, 1) > 0)
-		ReportError(PROBLEM_NOT_SUPPORTED, NULL,
-					"identity of a document that others refer to cannot be changed yet");
-	SnapshotEnd();
-	StatementRun(&forget_identity, id, NULL, false, 0);
-	values[0] = id[0];
-	values[1] = UUIDPGetDatum(&flat->primary);
-	values[2] = CStringGetTextDatum(flat->model->project);
-	values[3] = CStringGetTextDatum(flat->model->resource);
-	SetAlias(flat, &values[4], &nulls[4]);
-	StatementRun(&reclaim, values, nulls, false, 0);
+	if (!ClosureHas(closure, document_id))
+		RaiseNoDocument(uuid);
+	return closure;
 }
 
-/* Update a document by its id, whatever its identity was. */
+/* Update a document by its id; its identity may change. */
 static void
-UpdateById(Write * write, const pg_uuid_t *uuid, int64 document_id)
+UpdateById(Write *write, const pg_uuid_t *uuid, int64 document_id, bool identity)
 {
+	Closure    *closure = identity ? LockClosure(uuid, document_id) : NULL;
 	DocumentHeader header;
-	bool		identity;
-	bool		locked;
 
-	SnapshotBegin();
-	identity = IdentityDiffers(write, document_id);
-	SnapshotEnd();
-	if (identity && !LockIdentity(document_id))
-		RaiseNoDocument(uuid);
 	if (!LockDocument(document_id, &header))
 		RaiseNoDocument(uuid);
 	CheckEtag(write, &header);
@@ -430,17 +362,14 @@ UpdateById(Write * write, const pg_uuid_t *uuid, int64 document_id)
 	 * Somebody may have changed the identity while we waited: then the body,
 	 * which names the old one, changes it back.
 	 */
-	locked = identity;
 	SnapshotBegin();
 	identity = IdentityDiffers(write, document_id);
 	SnapshotEnd();
 	if (identity)
 		RefuseKeyChange(write);
-	if (identity && !locked && !LockIdentity(document_id))
-		RaiseNoDocument(uuid);
-	if (identity)
-		ChangeIdentity(write, document_id);
-	UpdateLocked(write, &header, identity);
+	if (identity && closure == NULL)
+		closure = LockClosure(uuid, document_id);
+	UpdateLocked(write, &header, identity ? closure : NULL);
 }
 
 /* The steps of an update behind the gate. */
@@ -449,20 +378,22 @@ Update(Write * write, const pg_uuid_t *uuid, int64 document_id)
 {
 	DocumentHeader header;
 	bool		unchanged = false;
+	bool		identity;
 
 	SnapshotBegin();
 	ResolveDocument(write->flat);
 	if (!ReadHeader(document_id, &header))
 		RaiseNoDocument(uuid);
 	CheckEtag(write, &header);
-	if (ResolveComplete(write->flat) && !IdentityDiffers(write, document_id))
+	identity = IdentityDiffers(write, document_id);
+	if (ResolveComplete(write->flat) && !identity)
 	{
 		FlattenSetDocumentId(write->flat, document_id);
 		FlattenSetReferences(write->flat);
 		unchanged = RowsUnchanged(write->resource, document_id, write->flat);
 	}
 	ResolveRefuseDescriptors(write->flat);
-	if (!unchanged && IdentityDiffers(write, document_id))
+	if (identity)
 		RefuseKeyChange(write);
 	SnapshotEnd();
 	if (unchanged)
@@ -471,28 +402,18 @@ Update(Write * write, const pg_uuid_t *uuid, int64 document_id)
 		return;
 	}
 	ResolveRefuseReferences(write->flat);
+	if (identity)
+		ClosureMakeRoom(&document_id, 1);
 	LockChildren(write->flat, document_id);
 	PG_TRY();
 	{
-		UpdateById(write, uuid, document_id);
+		UpdateById(write, uuid, document_id, identity);
 	}
 	PG_CATCH();
 	{
 		ViolationRethrow(write->flat);
 	}
 	PG_END_TRY();
-}
-
-/* Parse, canonicalise, check and flatten a body. */
-static void
-TakeBody(Write * write, text *document, BodyPurpose purpose, const char **id)
-{
-	const ResourceModel *model = write->resource->model;
-	JNode	   *body = BodyParse(VARDATA_ANY(document), VARSIZE_ANY_EXHDR(document), purpose, id);
-
-	BodyCheck(model, body);
-	BodyCheckRules(model, body);
-	write->flat = Flatten(model, body);
 }
 
 /* An id in the body of an update must be that of the document. */
@@ -507,6 +428,25 @@ CheckBodyId(const char *id, const pg_uuid_t *uuid)
 	problem = ProblemNew(PROBLEM_ID_MISMATCH);
 	ProblemNote(problem, "The id in the document is \"%s\", but the document to update is \"%s\".", id, expected);
 	ProblemRaise(problem, "id in the document differs from the document to update");
+}
+
+/*
+ * Parse, canonicalise, check and flatten a body; with the id of the document
+ * that it is for, if that is known.
+ */
+static void
+TakeBody(Write * write, text *document, const pg_uuid_t *uuid)
+{
+	const ResourceModel *model = write->resource->model;
+	const char *id;
+	JNode	   *body = BodyParse(VARDATA_ANY(document), VARSIZE_ANY_EXHDR(document),
+								 uuid ? BODY_FOR_UPDATE : BODY_FOR_UPSERT, &id);
+
+	BodyCheck(model, body);
+	if (uuid != NULL)
+		CheckBodyId(id, uuid);
+	BodyCheckRules(model, body);
+	write->flat = Flatten(model, body);
 }
 
 /* The result as a row of dms.write_result. */
@@ -560,14 +500,13 @@ dms_upsert_document(PG_FUNCTION_ARGS)
 	StoreSession session;
 	WriteResult result;
 	Write		write;
-	const char *id;
 
 	RequireArguments(fcinfo, lengthof(names), names);
 	BeginWrite(&session, &write, &result, fcinfo, 3, "dms.upsert_document()");
 	write.resource = ResourceFind(text_to_cstring(PG_GETARG_TEXT_PP(0)),
 								  text_to_cstring(PG_GETARG_TEXT_PP(1)));
 	ResourceRefuseAbstract(write.resource);
-	TakeBody(&write, PG_GETARG_TEXT_PP(2), BODY_FOR_UPSERT, &id);
+	TakeBody(&write, PG_GETARG_TEXT_PP(2), NULL);
 	Upsert(&write);
 	StoreEnd(&session);
 	PG_RETURN_DATUM(ResultRow(fcinfo, &result));
@@ -581,7 +520,6 @@ dms_update_document(PG_FUNCTION_ARGS)
 	StoreSession session;
 	WriteResult result;
 	Write		write;
-	const char *id;
 	pg_uuid_t  *uuid;
 	Datum		values[1];
 	int64		document_id;
@@ -597,8 +535,7 @@ dms_update_document(PG_FUNCTION_ARGS)
 	document_id = DatumGetInt64(ResultDatum(0, 1, &isnull));
 	write.resource = ResourceFind(ResultText(0, 2), ResultText(0, 3));
 	SnapshotEnd();
-	TakeBody(&write, PG_GETARG_TEXT_PP(1), BODY_FOR_UPDATE, &id);
-	CheckBodyId(id, uuid);
+	TakeBody(&write, PG_GETARG_TEXT_PP(1), uuid);
 	Update(&write, uuid, document_id);
 	StoreEnd(&session);
 	PG_RETURN_DATUM(ResultRow(fcinfo, &result));

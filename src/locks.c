@@ -56,8 +56,6 @@ static const Oid id_types[] = {INT8OID};
 #define HEADER_SQL \
 	"SELECT DocumentUuid, Etag, LastModifiedAt FROM dms.Document" \
 	" WHERE DocumentId OPERATOR(pg_catalog.=) $1"
-#define IDENTITY_SQL \
-	"SELECT DocumentId FROM dms.IdentityLock WHERE DocumentId OPERATOR(pg_catalog.=) $1"
 
 /* Each in two forms: waiting, and failing at once. */
 static Statement share[2] = {
@@ -67,10 +65,6 @@ static Statement share[2] = {
 static Statement lock_document[2] = {
 	{.sql = HEADER_SQL " FOR NO KEY UPDATE",.nargs = 1,.argtypes = id_types},
 	{.sql = HEADER_SQL " FOR NO KEY UPDATE NOWAIT",.nargs = 1,.argtypes = id_types},
-};
-static Statement lock_identity[2] = {
-	{.sql = IDENTITY_SQL " FOR UPDATE",.nargs = 1,.argtypes = id_types},
-	{.sql = IDENTITY_SQL " FOR UPDATE NOWAIT",.nargs = 1,.argtypes = id_types},
 };
 static Statement read_header = {.sql = HEADER_SQL,.nargs = 1,.argtypes = id_types};
 
@@ -308,13 +302,4 @@ LockDocument(int64 document_id, DocumentHeader * header)
 
 	StatementRun(&lock_document[StoreLockNowait()], values, NULL, false, 1);
 	return TakeHeader(document_id, header);
-}
-
-/* Claim the right to change a document's identity; false: it is gone. */
-bool
-LockIdentity(int64 document_id)
-{
-	Datum		values[1] = {Int64GetDatum(document_id)};
-
-	return StatementRun(&lock_identity[StoreLockNowait()], values, NULL, false, 1) > 0;
 }

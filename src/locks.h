@@ -23,7 +23,6 @@ typedef struct DocumentHeader
 extern void LocksInit(void);
 extern void LockChildren(FlatDocument * flat, int64 own_id);
 extern bool LockDocument(int64 document_id, DocumentHeader * header);
-extern bool LockIdentity(int64 document_id);
 extern bool ReadHeader(int64 document_id, DocumentHeader * header);
 
 #endif							/* DMS_LOCKS_H */

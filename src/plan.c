@@ -94,6 +94,8 @@ StatementRun(Statement *statement, Datum *values, const char *nulls,
 		SetForPlanning("enable_seqscan", "off");
 		SetForPlanning("jit", "off");
 		SetForPlanning("join_collapse_limit", "1");
+		if (statement->ordered)
+			SetForPlanning("enable_bitmapscan", "off");
 	}
 	result = SPI_execute_plan(statement->plan, values, nulls, read_only, limit);
 	if (nestlevel > 0)
@@ -122,6 +124,25 @@ ExecuteSql(const char *sql)
 	if (result < 0)
 		elog(ERROR, "could not run \"%s\": %s", sql,
 			 SPI_result_code_string(result));
+}
+
+/*
+ * Run SQL of our own making with parameters, planned for just these.  It runs
+ * once, so machine code would never pay.
+ */
+uint64
+ExecuteWithArgs(const char *sql, int nargs, Oid *types, Datum *values,
+				bool read_only)
+{
+	int			nestlevel = NewGUCNestLevel();
+	int			result;
+
+	SetForPlanning("jit", "off");
+	result = SPI_execute_with_args(sql, nargs, types, values, NULL, read_only, 0);
+	AtEOXact_GUC(true, nestlevel);
+	if (result < 0)
+		elog(ERROR, "could not run \"%s\": %s", sql, SPI_result_code_string(result));
+	return SPI_processed;
 }
 
 /* A value of the last result; columns count from 1. */

@@ -18,6 +18,7 @@ typedef struct Statement
 	const char *sql;
 	int			nargs;
 	const Oid  *argtypes;
+	bool		ordered;		/* rows must be met in the order of the index */
 	SPIPlanPtr	plan;
 } Statement;
 
@@ -48,6 +49,8 @@ extern void SnapshotBeginLatest(void);
 extern void SnapshotEnd(void);
 
 extern void ExecuteSql(const char *sql);
+extern uint64 ExecuteWithArgs(const char *sql, int nargs, Oid *types,
+							  Datum *values, bool read_only);
 extern Datum ResultDatum(uint64 row, int column, bool *isnull);
 extern char *ResultText(uint64 row, int column);
 extern Datum TextArrayDatum(int n, const char *const *texts);

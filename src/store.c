@@ -136,6 +136,17 @@ StoreGate(LOCKMODE mode)
 						"dms.ReferenceEdge")));
 }
 
+/*
+ * Close the gate to other writers, having passed it.  We give our place back
+ * first: two that both held theirs would wait for each other.
+ */
+void
+StoreGateClose(void)
+{
+	UnlockRelationOid(StoreTable(STORE_REFERENCE_EDGE), RowExclusiveLock);
+	StoreGate(ShareRowExclusiveLock);
+}
+
 /* Changes whenever loaded models may have become old. */
 uint64
 StoreGeneration(void)

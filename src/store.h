@@ -23,6 +23,7 @@ extern bool StoreExists(void);
 extern Oid	StoreTable(StoreTableId id);
 extern Oid	StoreOwner(void);
 extern void StoreGate(LOCKMODE mode);
+extern void StoreGateClose(void);
 extern uint64 StoreGeneration(void);
 extern bool StoreLockNowait(void);
 

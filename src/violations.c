@@ -11,6 +11,7 @@
 
 #include "miscadmin.h"
 #include "report.h"
+#include "utils/memutils.h"
 #include "violations.h"
 
 /* "schoolId = 123, schoolYear = 2030" */
@@ -106,6 +107,8 @@ ViolationRethrow(const FlatDocument * flat)
 	if (geterrcode() != ERRCODE_FOREIGN_KEY_VIOLATION &&
 		geterrcode() != ERRCODE_UNIQUE_VIOLATION)
 		PG_RE_THROW();
+	/* What is copied must outlive the error that it is copied from. */
+	MemoryContextSwitchTo(GetMemoryChunkContext(unconstify(FlatDocument *, flat)));
 	error = CopyErrorData();
 	if (error->constraint_name == NULL)
 		PG_RE_THROW();

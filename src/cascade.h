@@ -1,0 +1,21 @@
+/*
+ * cascade.h
+ *		What follows from a change of identity.
+ */
+#ifndef DMS_CASCADE_H
+#define DMS_CASCADE_H
+
+#include "postgres.h"
+
+#include "closure.h"
+#include "flatten.h"
+#include "report.h"
+
+extern void CascadeMoveIdentity(const FlatDocument * flat, int64 document_id);
+extern void CascadeRun(const Closure * closure, const int64 *seeds, int nseeds);
+
+/* cascadeequality.c */
+extern void CascadeCheckEqualities(const char *project, const char *resource,
+								   const int64 *ids, int n, Problem *problem);
+
+#endif							/* DMS_CASCADE_H */

@@ -1,0 +1,617 @@
+/*
+ * closure.c
+ *		Locking the closure of a change of identity, to the fixpoint.
+ *
+ * The members are found while they are being locked: parents are asked for
+ * only behind the lock on their children, in a new statement, because only
+ * then can no new parent appear.  Members are locked by (rank, DocumentId), so
+ * that all cascades acquire in one order.
+ */
+#include "postgres.h"
+
+#include <limits.h>
+
+#include "access/xact.h"
+#include "catalog/pg_type.h"
+#include "closure.h"
+#include "faults.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "plan.h"
+#include "report.h"
+#include "storage/lmgr.h"
+#include "store.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+#include "utils/resowner.h"
+
+PG_FUNCTION_INFO_V1(dms_lock_identity_closure);
+
+static int	max_cascade_size = 0;
+
+/* The type at which references of an edge source start. */
+typedef struct SourceType
+{
+	int64		source;			/* hash key */
+	int			type;			/* index into known_types */
+}			SourceType;
+
+typedef struct KnownType
+{
+	char		project[257];
+	char		resource[257];
+	int			rank;
+}			KnownType;
+
+/* A document that is to be locked. */
+typedef struct OpenMember
+{
+	int			rank;
+	int			type;
+	int64		id;
+}			OpenMember;
+
+typedef struct OpenMembers
+{
+	OpenMember *members;
+	int			n;
+	int			capacity;
+}			OpenMembers;
+
+/* What edge sources say of types; loaded once per state of the models. */
+static uint64 sources_generation = 0;
+static MemoryContext sources_context = NULL;
+static HTAB *sources = NULL;
+static KnownType * known_types = NULL;
+static int	nknown_types = 0;
+
+static const Oid id_array[] = {INT8ARRAYOID};
+
+static Statement read_sources = {
+	.sql = "SELECT s.EdgeSourceId, m.ProjectName::pg_catalog.text, m.ResourceName::pg_catalog.text, m.IdentityRank"
+	" FROM dms.ResourceModel AS m LEFT JOIN dms.EdgeSource AS s"
+	" ON pg_catalog.split_part(s.EdgeSourceKey, ':', 1) OPERATOR(pg_catalog.=)"
+	" pg_catalog.concat(m.ProjectName, '.', m.ResourceName)"
+	" WHERE m.Kind::pg_catalog.text OPERATOR(pg_catalog.<>) 'abstract'"
+	" ORDER BY m.ProjectName, m.ResourceName",
+};
+
+static Statement read_types = {
+	.sql = "SELECT DocumentId, ProjectName::pg_catalog.text, ResourceName::pg_catalog.text"
+	" FROM dms.Document WHERE DocumentId OPERATOR(pg_catalog.=) ANY ($1)",
+	.nargs = 1,
+	.argtypes = id_array,
+};
+
+static Statement read_identity_parents = {
+	.sql = "SELECT ParentDocumentId, EdgeSourceId FROM dms.ReferenceEdge"
+	" WHERE ChildDocumentId OPERATOR(pg_catalog.=) ANY ($1) AND IsIdentityComponent",
+	.nargs = 1,
+	.argtypes = id_array,
+};
+
+static Statement read_parents = {
+	.sql = "SELECT DISTINCT ParentDocumentId FROM dms.ReferenceEdge"
+	" WHERE ChildDocumentId OPERATOR(pg_catalog.=) ANY ($1)",
+	.nargs = 1,
+	.argtypes = id_array,
+};
+
+#define LOCK_SQL \
+	"SELECT DocumentId FROM dms.IdentityLock WHERE DocumentId OPERATOR(pg_catalog.=) ANY ($1)" \
+	" ORDER BY DocumentId FOR UPDATE"
+
+static Statement lock_update[2] = {
+	{.sql = LOCK_SQL,.nargs = 1,.argtypes = id_array},
+	{.sql = LOCK_SQL " NOWAIT",.nargs = 1,.argtypes = id_array},
+};
+static Statement lock_free = {.sql = LOCK_SQL " SKIP LOCKED",.nargs = 1,.argtypes = id_array};
+
+void
+ClosureInit(void)
+{
+	DefineCustomIntVariable("dms.max_cascade_size",
+							"Documents that one change of identity may reach.",
+							"A change that would reach more is refused; 0 means no limit.",
+							&max_cascade_size, 0, 0, INT_MAX, PGC_USERSET, 0,
+							NULL, NULL, NULL);
+}
+
+/* Remember one row of read_sources; rows come sorted by type. */
+static void
+AddSource(HTAB *table, KnownType * types, int *ntypes, uint64 row)
+{
+	const char *project = ResultText(row, 2);
+	const char *resource = ResultText(row, 3);
+	KnownType  *last = *ntypes > 0 ? &types[*ntypes - 1] : NULL;
+	bool		isnull;
+	bool		found;
+	int64		source;
+
+	if (last == NULL || strcmp(last->project, project) != 0 || strcmp(last->resource, resource) != 0)
+	{
+		last = &types[(*ntypes)++];
+		strlcpy(last->project, project, sizeof(last->project));
+		strlcpy(last->resource, resource, sizeof(last->resource));
+		last->rank = DatumGetInt32(ResultDatum(row, 4, &isnull));
+	}
+	source = DatumGetInt64(ResultDatum(row, 1, &isnull));
+	if (!isnull)
+		((SourceType *) hash_search(table, &source, HASH_ENTER, &found))->type = *ntypes - 1;
+}
+
+/* Know the type and rank behind every edge source. */
+static void
+LoadSources(void)
+{
+	uint64		generation = StoreGeneration();
+	MemoryContext context;
+	HASHCTL		control = {0};
+	HTAB	   *table;
+	KnownType  *types;
+	int			ntypes = 0;
+
+	if (sources != NULL && sources_generation == generation)
+		return;
+	SnapshotBegin();
+	StatementRun(&read_sources, NULL, NULL, true, 0);
+	SnapshotEnd();
+	context = AllocSetContextCreate(CurrentMemoryContext, "dms edge sources", ALLOCSET_DEFAULT_SIZES);
+	control.keysize = sizeof(int64);
+	control.entrysize = sizeof(SourceType);
+	control.hcxt = context;
+	table = hash_create("dms edge sources", 1024, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	types = MemoryContextAlloc(context, sizeof(KnownType) * Max(SPI_processed, 1));
+	for (uint64 i = 0; i < SPI_processed; i++)
+		AddSource(table, types, &ntypes, i);
+	SPI_freetuptable(SPI_tuptable);
+
+	/* Complete now: put it in the place of the old one. */
+	if (sources_context != NULL)
+		MemoryContextDelete(sources_context);
+	MemoryContextSetParent(context, TopMemoryContext);
+	sources_context = context;
+	sources = table;
+	known_types = types;
+	nknown_types = ntypes;
+	sources_generation = generation;
+}
+
+static int
+TypeByName(const char *project, const char *resource)
+{
+	for (int i = 0; i < nknown_types; i++)
+		if (strcmp(known_types[i].resource, resource) == 0 &&
+			strcmp(known_types[i].project, project) == 0)
+			return i;
+	elog(ERROR, "there is no model of \"%s.%s\"", project, resource);
+}
+
+static int
+CompareIds(const void *a, const void *b)
+{
+	int64		left = *(const int64 *) a;
+	int64		right = *(const int64 *) b;
+
+	return left < right ? -1 : left > right;
+}
+
+static int
+CompareOpen(const void *a, const void *b)
+{
+	return CompareIds(&((const OpenMember *) a)->id, &((const OpenMember *) b)->id);
+}
+
+static void
+AddOpen(OpenMembers * open, int type, int64 id)
+{
+	if (open->n == open->capacity)
+	{
+		open->capacity = Max(16, open->capacity * 2);
+		open->members = open->members ?
+			repalloc_huge(open->members, sizeof(OpenMember) * open->capacity) :
+			palloc(sizeof(OpenMember) * open->capacity);
+	}
+	open->members[open->n].rank = known_types[type].rank;
+	open->members[open->n].type = type;
+	open->members[open->n++].id = id;
+}
+
+/* Take the members of the lowest rank out of the open ones, ascending, once. */
+static OpenMember *
+TakeLowest(OpenMembers * open, int *n)
+{
+	OpenMember *taken = palloc_extended(sizeof(OpenMember) * Max(open->n, 1), MCXT_ALLOC_HUGE);
+	int			lowest = INT_MAX;
+	int			kept = 0;
+	int			unique = 0;
+
+	for (int i = 0; i < open->n; i++)
+		lowest = Min(lowest, open->members[i].rank);
+	*n = 0;
+	for (int i = 0; i < open->n; i++)
+	{
+		if (open->members[i].rank == lowest)
+			taken[(*n)++] = open->members[i];
+		else
+			open->members[kept++] = open->members[i];
+	}
+	open->n = kept;
+	qsort(taken, *n, sizeof(OpenMember), CompareOpen);
+	for (int i = 0; i < *n; i++)
+		if (i == 0 || taken[i].id != taken[unique - 1].id)
+			taken[unique++] = taken[i];
+	*n = unique;
+	return taken;
+}
+
+/* The ids of a result's first column. */
+static int64 *
+ResultIds(int *n)
+{
+	int64	   *ids = palloc_extended(sizeof(int64) * Max(SPI_processed, 1), MCXT_ALLOC_HUGE);
+	bool		isnull;
+
+	*n = (int) SPI_processed;
+	for (int i = 0; i < *n; i++)
+		ids[i] = DatumGetInt64(ResultDatum(i, 1, &isnull));
+	SPI_freetuptable(SPI_tuptable);
+	return ids;
+}
+
+/* Lock identities for update, waiting; what is gone is not returned. */
+int64 *
+LockIdentities(const int64 *ids, int n, int *nlocked)
+{
+	Datum		values[1] = {Int8ArrayDatum(n, ids)};
+
+	StatementRun(&lock_update[StoreLockNowait()], values, NULL, false, 0);
+	return ResultIds(nlocked);
+}
+
+/* Is nobody's lock in the way of an update lock on all of them? */
+static bool
+IdentitiesAreFree(const int64 *ids, int n)
+{
+	Datum		values[1] = {Int8ArrayDatum(n, ids)};
+	MemoryContext saved = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	uint64		locked;
+
+	/* The locks of the attempt go with the subtransaction. */
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(saved);
+	locked = StatementRun(&lock_free, values, NULL, false, 0);
+	RollbackAndReleaseCurrentSubTransaction();
+	MemoryContextSwitchTo(saved);
+	CurrentResourceOwner = owner;
+	return locked == (uint64) n;
+}
+
+/*
+ * To be called before a change of identities takes its first row lock.  New
+ * sharers overtake who waits for an update lock, on a busy document without
+ * end; so if the locks are not free, queue at the gate, which is fair, and
+ * behind which nobody takes new locks.
+ */
+void
+ClosureMakeRoom(const int64 *ids, int n)
+{
+	uint64		generation = StoreGeneration();
+
+	if (n == 0 || StoreLockNowait() || FAULT_SKIP("fair_gate") || IdentitiesAreFree(ids, n))
+		return;
+	StoreGateClose();
+	if (StoreGeneration() != generation)
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("could not serialize access due to a concurrent deploy")));
+}
+
+/* The ids of the last result's first column, sorted; the result stays. */
+static int64 *
+SortedIds(int *n)
+{
+	int64	   *ids = palloc_extended(sizeof(int64) * Max(SPI_processed, 1), MCXT_ALLOC_HUGE);
+	bool		isnull;
+
+	*n = (int) SPI_processed;
+	for (int i = 0; i < *n; i++)
+		ids[i] = DatumGetInt64(ResultDatum(i, 1, &isnull));
+	qsort(ids, *n, sizeof(int64), CompareIds);
+	return ids;
+}
+
+/*
+ * A read that decides whether the outcome is right, in a new statement behind
+ * the lock.  Where the transaction's snapshot is fixed it may be blind to what
+ * was committed meanwhile: then the latest state must say the same, or the
+ * transaction must be tried again.  The result is in SPI_tuptable.
+ */
+static void
+ReadDecisively(Statement *statement, Datum *values)
+{
+	int64	   *latest = NULL;
+	int64	   *seen;
+	int			nlatest = 0;
+	int			nseen;
+	bool		twice = IsolationUsesXactSnapshot() && !FAULT_SKIP("latest_look");
+
+	if (twice)
+	{
+		SnapshotBeginLatest();
+		StatementRun(statement, values, NULL, true, 0);
+		SnapshotEnd();
+		latest = SortedIds(&nlatest);
+		SPI_freetuptable(SPI_tuptable);
+	}
+	SnapshotBegin();
+	StatementRun(statement, values, NULL, true, 0);
+	SnapshotEnd();
+	if (!twice)
+		return;
+	seen = SortedIds(&nseen);
+	if (nseen != nlatest || memcmp(seen, latest, sizeof(int64) * nseen) != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("could not serialize access due to concurrent changes of references")));
+}
+
+/* All documents that refer to one of these, each once, ascending. */
+int64 *
+ParentsOf(const int64 *ids, int n, int *nparents)
+{
+	Datum		values[1] = {Int8ArrayDatum(n, ids)};
+	int64	   *parents;
+
+	ReadDecisively(&read_parents, values);
+	parents = SortedIds(nparents);
+	SPI_freetuptable(SPI_tuptable);
+	return parents;
+}
+
+/* Open the parents, over identity components, of what was just locked. */
+static void
+OpenParents(const Closure * closure, OpenMembers * open, const int64 *ids, int n)
+{
+	Datum		values[1] = {Int8ArrayDatum(n, ids)};
+	bool		isnull;
+
+	ReadDecisively(&read_identity_parents, values);
+	for (uint64 i = 0; i < SPI_processed; i++)
+	{
+		int64		parent = DatumGetInt64(ResultDatum(i, 1, &isnull));
+		int64		source = DatumGetInt64(ResultDatum(i, 2, &isnull));
+		SourceType *type = hash_search(sources, &source, HASH_FIND, NULL);
+
+		if (type == NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_DATA_CORRUPTED),
+					 errmsg("reference edge of document " INT64_FORMAT " has the unknown source " INT64_FORMAT, parent, source)));
+		if (!ClosureHas(closure, parent))
+			AddOpen(open, type->type, parent);
+	}
+	SPI_freetuptable(SPI_tuptable);
+}
+
+/* The members of one type, made if there are none yet. */
+static ClosureType *
+TypeOf(Closure * closure, int type)
+{
+	KnownType  *known = &known_types[type];
+	ClosureType **link = &closure->types;
+	ClosureType *added;
+
+	for (ClosureType * t = closure->types; t != NULL; t = t->next)
+		if (strcmp(t->resource, known->resource) == 0 && strcmp(t->project, known->project) == 0)
+			return t;
+	while (*link != NULL && (*link)->rank <= known->rank)
+		link = &(*link)->next;
+	added = palloc0(sizeof(ClosureType));
+	added->project = pstrdup(known->project);
+	added->resource = pstrdup(known->resource);
+	added->rank = known->rank;
+	added->next = *link;
+	*link = added;
+	return added;
+}
+
+/* Put a document to the others of its type, once. */
+static void
+GroupMember(Closure * closure, int type, int64 id)
+{
+	ClosureType *t = TypeOf(closure, type);
+	bool		found;
+
+	hash_search(closure->members, &id, HASH_ENTER, &found);
+	if (found)
+		return;
+	if (t->n == t->capacity)
+	{
+		t->capacity = Max(16, t->capacity * 2);
+		t->ids = t->ids ? repalloc_huge(t->ids, sizeof(int64) * t->capacity) :
+			palloc(sizeof(int64) * t->capacity);
+	}
+	t->ids[t->n++] = id;
+	closure->size++;
+}
+
+static void
+AddMember(Closure * closure, int type, int64 id)
+{
+	GroupMember(closure, type, id);
+	if (max_cascade_size > 0 && closure->size > max_cascade_size)
+		ReportError(PROBLEM_CASCADE_TOO_LARGE,
+					"Raise dms.max_cascade_size, or set it to 0, if this is what you want.",
+					"change of identity would reach more than %d documents", max_cascade_size);
+}
+
+/* Is the document a member? */
+bool
+ClosureHas(const Closure * closure, int64 document_id)
+{
+	return hash_search(closure->members, &document_id, HASH_FIND, NULL) != NULL;
+}
+
+/* All members, ascending. */
+int64 *
+ClosureIds(const Closure * closure, int *n)
+{
+	int64	   *ids = palloc_extended(sizeof(int64) * Max(closure->size, 1), MCXT_ALLOC_HUGE);
+
+	*n = 0;
+	for (ClosureType * t = closure->types; t != NULL; t = t->next)
+	{
+		memcpy(ids + *n, t->ids, sizeof(int64) * t->n);
+		*n += t->n;
+	}
+	qsort(ids, *n, sizeof(int64), CompareIds);
+	return ids;
+}
+
+static Closure *
+NewClosure(void)
+{
+	Closure    *closure = palloc0(sizeof(Closure));
+	HASHCTL		control = {0};
+
+	control.keysize = sizeof(int64);
+	control.entrysize = sizeof(int64);
+	control.hcxt = CurrentMemoryContext;
+	closure->members = hash_create("dms closure", 256, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	return closure;
+}
+
+/* Open the seeds; what is no document any more is left out. */
+static void
+OpenSeeds(OpenMembers * open, const int64 *seeds, int nseeds)
+{
+	Datum		values[1] = {Int8ArrayDatum(nseeds, seeds)};
+	bool		isnull;
+
+	SnapshotBegin();
+	StatementRun(&read_types, values, NULL, true, 0);
+	SnapshotEnd();
+	for (uint64 i = 0; i < SPI_processed; i++)
+		AddOpen(open, TypeByName(ResultText(i, 2), ResultText(i, 3)),
+				DatumGetInt64(ResultDatum(i, 1, &isnull)));
+	SPI_freetuptable(SPI_tuptable);
+}
+
+/* Lock what was taken from the open ones; returns what the lock returned. */
+static int64 *
+LockTaken(Closure * closure, const OpenMember * taken, int n, int *nlocked)
+{
+	int64	   *ids = palloc_extended(sizeof(int64) * Max(n, 1), MCXT_ALLOC_HUGE);
+	int64	   *locked;
+	int			at = 0;
+
+	for (int i = 0; i < n; i++)
+		ids[i] = taken[i].id;
+	locked = LockIdentities(ids, n, nlocked);
+
+	/* Both are ascending: a member that was deleted meanwhile drops out. */
+	for (int i = 0; i < n && at < *nlocked; i++)
+		if (taken[i].id == locked[at])
+		{
+			AddMember(closure, taken[i].type, taken[i].id);
+			at++;
+		}
+	return locked;
+}
+
+/*
+ * Lock the seeds and everything whose identity is made of theirs, rank by
+ * rank, until no parent is left that is not locked.
+ */
+Closure *
+ClosureLock(const int64 *seeds, int nseeds)
+{
+	Closure    *closure = NewClosure();
+	OpenMembers open = {0};
+
+	LoadSources();
+	OpenSeeds(&open, seeds, nseeds);
+	while (open.n > 0)
+	{
+		int			ntaken;
+		int			nlocked;
+		OpenMember *taken = TakeLowest(&open, &ntaken);
+		int64	   *locked;
+
+		CHECK_FOR_INTERRUPTS();
+		FAULT_PAUSE("before_closure_lock");
+		locked = LockTaken(closure, taken, ntaken, &nlocked);
+		if (nlocked > 0)
+			OpenParents(closure, &open, locked, nlocked);
+	}
+	return closure;
+}
+
+/* Documents by their types, without locks; the ids of a type are ascending. */
+ClosureType *
+ClosureGroup(const int64 *ids, int n)
+{
+	Closure    *groups = NewClosure();
+	OpenMembers open = {0};
+
+	LoadSources();
+	OpenSeeds(&open, ids, n);
+	if (open.n > 0)
+		qsort(open.members, open.n, sizeof(OpenMember), CompareOpen);
+	for (int i = 0; i < open.n; i++)
+		GroupMember(groups, open.members[i].type, open.members[i].id);
+	return groups->types;
+}
+
+/* The bigint[] of an argument, without NULLs. */
+int64 *
+IdsOfArgument(ArrayType *array, int *n)
+{
+	Datum	   *elements;
+	bool	   *nulls;
+	int64	   *ids;
+
+	deconstruct_array(array, INT8OID, sizeof(int64), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE,
+					  &elements, &nulls, n);
+	ids = palloc(sizeof(int64) * Max(*n, 1));
+	for (int i = 0; i < *n; i++)
+	{
+		if (nulls[i])
+			ReportError(PROBLEM_ARGUMENT, NULL, "a document id must not be null");
+		ids[i] = DatumGetInt64(elements[i]);
+	}
+	return ids;
+}
+
+/* For callers that change identities in their own SQL. */
+Datum
+dms_lock_identity_closure(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	StoreSession session;
+	Closure    *closure;
+	int64	   *ids;
+	int			n;
+
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
+	PreventCommandIfReadOnly("dms.lock_identity_closure()");
+	StoreGate(RowExclusiveLock);
+	StoreBegin(&session, RIGHTS_OF_OWNER);
+	ids = IdsOfArgument(PG_GETARG_ARRAYTYPE_P(0), &n);
+	ClosureMakeRoom(ids, n);
+	closure = ClosureLock(ids, n);
+	ids = ClosureIds(closure, &n);
+	for (int i = 0; i < n; i++)
+	{
+		Datum		value = Int64GetDatum(ids[i]);
+		bool		isnull = false;
+
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, &value, &isnull);
+	}
+	StoreEnd(&session);
+	PG_RETURN_NULL();
+}

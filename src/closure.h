@@ -1,0 +1,42 @@
+/*
+ * closure.h
+ *		A document and all whose identities are made of its identity.
+ */
+#ifndef DMS_CLOSURE_H
+#define DMS_CLOSURE_H
+
+#include "postgres.h"
+
+#include "utils/array.h"
+#include "utils/hsearch.h"
+
+/* The locked members of one resource type. */
+typedef struct ClosureType
+{
+	char	   *project;
+	char	   *resource;
+	int			rank;
+	int64	   *ids;			/* ascending */
+	int			n;
+	int			capacity;
+	struct ClosureType *next;	/* by rank */
+}			ClosureType;
+
+typedef struct Closure
+{
+	ClosureType *types;
+	int64		size;
+	HTAB	   *members;		/* all DocumentIds, locked */
+}			Closure;
+
+extern void ClosureInit(void);
+extern void ClosureMakeRoom(const int64 *ids, int n);
+extern Closure * ClosureLock(const int64 *seeds, int nseeds);
+extern bool ClosureHas(const Closure * closure, int64 document_id);
+extern int64 *ClosureIds(const Closure * closure, int *n);
+extern ClosureType * ClosureGroup(const int64 *ids, int n);
+extern int64 *IdsOfArgument(ArrayType *array, int *n);
+extern int64 *ParentsOf(const int64 *ids, int n, int *nparents);
+extern int64 *LockIdentities(const int64 *ids, int n, int *nlocked);
+
+#endif							/* DMS_CLOSURE_H */

@@ -1,0 +1,267 @@
+/*
+ * delete.c
+ *		dms.delete_document(): only what nobody refers to can go.
+ *
+ * Who refers to the document is asked first, without waiting for anybody.
+ * Then its identity and the row that foreign keys point at are locked, which
+ * waits for those who are about to refer to it, and the question is asked
+ * again.  The row of dms.Document takes everything else with it.
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "catalog/pg_type.h"
+#include "closure.h"
+#include "faults.h"
+#include "fmgr.h"
+#include "locks.h"
+#include "miscadmin.h"
+#include "modelcache.h"
+#include "plan.h"
+#include "report.h"
+#include "store.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+#include "utils/resowner.h"
+
+PG_FUNCTION_INFO_V1(dms_delete_document);
+
+/* One delete. */
+typedef struct Delete
+{
+	Resource   *resource;
+	pg_uuid_t  *uuid;
+	int64		document_id;
+	bool		has_if_match;
+	int64		if_match;
+}			Delete;
+
+static const Oid id_types[] = {INT8OID};
+
+/* The resource of an edge is in its source's key: no join to the parents. */
+static Statement who_refers = {
+	.sql = "SELECT pg_catalog.split_part(s.EdgeSourceKey, ':', 1), pg_catalog.count(DISTINCT e.ParentDocumentId)"
+	" FROM dms.ReferenceEdge AS e JOIN dms.EdgeSource AS s"
+	" ON s.EdgeSourceId OPERATOR(pg_catalog.=) e.EdgeSourceId"
+	" WHERE e.ChildDocumentId OPERATOR(pg_catalog.=) $1"
+	" AND e.ParentDocumentId OPERATOR(pg_catalog.<>) $1"
+	" GROUP BY 1 ORDER BY 1",
+	.nargs = 1,
+	.argtypes = id_types,
+};
+
+static Statement delete_document = {
+	.sql = "DELETE FROM dms.Document WHERE DocumentId OPERATOR(pg_catalog.=) $1",
+	.nargs = 1,
+	.argtypes = id_types,
+};
+
+static void
+RaiseGone(const Delete * delete)
+{
+	if (delete->has_if_match)
+		ReportError(PROBLEM_ETAG_MISMATCH, NULL, "document was deleted since its etag was read");
+	ReportError(PROBLEM_NO_DOCUMENT, NULL, "there is no document %s",
+				DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(delete->uuid))));
+}
+
+static void
+CheckEtag(const Delete * delete, const DocumentHeader * header)
+{
+	if (delete->has_if_match && header->etag != delete->if_match)
+		ReportError(PROBLEM_ETAG_MISMATCH,
+					"Read the document again, and delete it if you still want to.",
+					"document was changed since its etag was read");
+}
+
+/* Refuse, with every resource that refers to the document and how often. */
+static void
+RefuseReferenced(const Delete * delete)
+{
+	Datum		values[1] = {Int64GetDatum(delete->document_id)};
+	Problem    *problem;
+
+	if (StatementRun(&who_refers, values, NULL, true, 0) == 0)
+		return;
+	problem = ProblemNew(PROBLEM_STILL_REFERENCED);
+	for (uint64 i = 0; i < SPI_processed; i++)
+		ProblemNote(problem, "%s: %s", ResultText(i, 1), ResultText(i, 2));
+	ProblemRaise(problem, "document is still referred to by other documents");
+}
+
+/*
+ * Ask again behind the locks, in a new statement; where the transaction's
+ * snapshot is fixed, the latest state must say the same.
+ */
+static void
+LookAgain(const Delete * delete)
+{
+	int			n;
+
+	(void) ParentsOf(&delete->document_id, 1, &n);
+	if (n == 0)
+		return;
+	SnapshotBegin();
+	RefuseReferenced(delete);
+	SnapshotEnd();
+}
+
+/* Lock the rows that foreign keys point at. */
+static void
+LockTargets(const Delete * delete)
+{
+	const ResourceModel *model = delete->resource->model;
+	Oid			types[1] = {INT8OID};
+	Datum		values[1] = {Int64GetDatum(delete->document_id)};
+	const char *wait = StoreLockNowait() ? " NOWAIT" : "";
+	const TableModel *root = &model->tables[0];
+
+	ExecuteWithArgs(psprintf("SELECT FROM %s WHERE documentid OPERATOR(pg_catalog.=) $1 FOR UPDATE%s",
+							 quote_qualified_identifier(root->schema, root->name), wait),
+					1, types, values, false);
+	if (model->member_table)
+		ExecuteWithArgs(psprintf("SELECT FROM %s WHERE documentid OPERATOR(pg_catalog.=) $1 FOR UPDATE%s",
+								 quote_qualified_identifier(model->member_schema, model->member_table), wait),
+						1, types, values, false);
+}
+
+/*
+ * A foreign key refused what the edges allowed: an edge is missing.  Tell it
+ * in the same words, from the name of the constraint.
+ */
+static void
+RaiseViolated(const Delete * delete, const ErrorData * error)
+{
+	Oid			types[3] = {TEXTOID, TEXTOID, TEXTOID};
+	Datum		values[3] = {CStringGetTextDatum(error->constraint_name),
+	CStringGetTextDatum(error->schema_name), CStringGetTextDatum(error->table_name)};
+	Problem    *problem = ProblemNew(PROBLEM_STILL_REFERENCED);
+
+	ExecuteWithArgs("SELECT pg_catalog.concat(m.ProjectName, '.', m.ResourceName), c.value OPERATOR(pg_catalog.->>) 'path'"
+					" FROM dms.ResourceModel AS m,"
+					" pg_catalog.json_array_elements(m.Model OPERATOR(pg_catalog.->) 'tables') AS t,"
+					" pg_catalog.json_array_elements(t.value OPERATOR(pg_catalog.->) 'columns') AS c"
+					" WHERE (c.value OPERATOR(pg_catalog.->>) 'foreign_key') OPERATOR(pg_catalog.=) $1"
+					" AND (t.value OPERATOR(pg_catalog.->>) 'schema') OPERATOR(pg_catalog.=) $2"
+					" AND (t.value OPERATOR(pg_catalog.->>) 'name') OPERATOR(pg_catalog.=) $3",
+					3, types, values, true);
+	if (SPI_processed > 0)
+		ProblemNote(problem, "%s at %s, although no edge tells so: run dms.audit().",
+					ResultText(0, 1), ResultText(0, 2));
+	else
+		ProblemNote(problem, "Constraint %s of %s.%s.", error->constraint_name,
+					error->schema_name, error->table_name);
+	ProblemRaise(problem, "document is still referred to by other documents");
+}
+
+/* Delete the row of dms.Document, and all else by its triggers. */
+static uint64
+DeleteRow(const Delete * delete)
+{
+	Datum		values[1] = {Int64GetDatum(delete->document_id)};
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	uint64		deleted = 0;
+
+	/* Behind a violation we still want to ask the models what it means. */
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(context);
+	PG_TRY();
+	{
+		deleted = StatementRun(&delete_document, values, NULL, false, 0);
+		ReleaseCurrentSubTransaction();
+		MemoryContextSwitchTo(context);
+		CurrentResourceOwner = owner;
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error;
+
+		if (geterrcode() != ERRCODE_FOREIGN_KEY_VIOLATION)
+			PG_RE_THROW();
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+		MemoryContextSwitchTo(context);
+		CurrentResourceOwner = owner;
+		RaiseViolated(delete, error);
+	}
+	PG_END_TRY();
+	return deleted;
+}
+
+/* The steps of a delete behind the gate. */
+static void
+RunDelete(Delete * delete)
+{
+	DocumentHeader header;
+	int			nlocked;
+
+	SnapshotBegin();
+	if (!ReadHeader(delete->document_id, &header))
+		RaiseGone(delete);
+	CheckEtag(delete, &header);
+	RefuseReferenced(delete);
+	SnapshotEnd();
+	FAULT_PAUSE("before_delete_lock");
+	if (!FAULT_SKIP("delete_lock"))
+	{
+		ClosureMakeRoom(&delete->document_id, 1);
+		LockIdentities(&delete->document_id, 1, &nlocked);
+		if (nlocked == 0)
+			RaiseGone(delete);
+		LockTargets(delete);
+	}
+	if (!LockDocument(delete->document_id, &header))
+		RaiseGone(delete);
+	CheckEtag(delete, &header);
+	if (!FAULT_SKIP("delete_look"))
+		LookAgain(delete);
+	if (DeleteRow(delete) == 0)
+		RaiseGone(delete);
+}
+
+/* Find the document, and what it is. */
+static void
+FindDocument(Delete * delete)
+{
+	static const Oid types[] = {UUIDOID};
+	static Statement find = {
+		.sql = "SELECT DocumentId, ProjectName, ResourceName FROM dms.Document"
+		" WHERE DocumentUuid OPERATOR(pg_catalog.=) $1",
+		.nargs = 1,
+		.argtypes = types,
+	};
+	Datum		values[1] = {UUIDPGetDatum(delete->uuid)};
+	bool		isnull;
+
+	SnapshotBegin();
+	if (StatementRun(&find, values, NULL, true, 1) == 0)
+		RaiseGone(delete);
+	delete->document_id = DatumGetInt64(ResultDatum(0, 1, &isnull));
+	delete->resource = ResourceFind(ResultText(0, 2), ResultText(0, 3));
+	SnapshotEnd();
+}
+
+/* Delete a document by its id. */
+Datum
+dms_delete_document(PG_FUNCTION_ARGS)
+{
+	StoreSession session;
+	Delete		delete = {0};
+
+	if (PG_ARGISNULL(0))
+		ReportError(PROBLEM_ARGUMENT, NULL, "document_uuid must not be null");
+	PreventCommandIfReadOnly("dms.delete_document()");
+	StoreGate(RowExclusiveLock);
+	delete.uuid = PG_GETARG_UUID_P(0);
+	delete.has_if_match = !PG_ARGISNULL(1);
+	if (delete.has_if_match)
+		delete.if_match = PG_GETARG_INT64(1);
+	StoreBegin(&session, RIGHTS_OF_OWNER);
+	FindDocument(&delete);
+	RunDelete(&delete);
+	StoreEnd(&session);
+	PG_RETURN_BOOL(true);
+}

@@ -1,0 +1,16 @@
+/*
+ * etag.h
+ *		Etags and times of modification.
+ */
+#ifndef DMS_ETAG_H
+#define DMS_ETAG_H
+
+#include "postgres.h"
+
+#include "locks.h"
+
+extern bool EtagBump(DocumentHeader * header, const char *version,
+					 bool has_if_match, int64 if_match);
+extern void EtagBumpAll(const int64 *ids, int n);
+
+#endif							/* DMS_ETAG_H */
