@@ -346,6 +346,17 @@ COMMENT ON FUNCTION dms.recompute_identities(bigint[]) IS
 'recomputes the ReferentialIds of documents from their rows; returns how many changed';
 
 -- ---------------------------------------------------------------------------
+-- Reading documents.  With the rights of the caller: grants and row-level
+-- security apply.  Parallel unsafe: models are looked up in a newer snapshot.
+-- ---------------------------------------------------------------------------
+
+CREATE FUNCTION dms.get_document(document_uuid uuid) RETURNS json
+LANGUAGE C STABLE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_get_document';
+COMMENT ON FUNCTION dms.get_document(uuid) IS
+'the document of this id as JSON, with the current identities of what it refers to; NULL when there is none';
+
+-- ---------------------------------------------------------------------------
 -- Checking the store.
 -- ---------------------------------------------------------------------------
 
@@ -365,6 +376,7 @@ REVOKE EXECUTE ON FUNCTION dms.core_ddl(), dms.deploy_schema(json[]),
 	dms.update_document(uuid, json, bigint),
 	dms.delete_document(uuid, bigint),
 	dms.lock_identity_closure(bigint[]), dms.recompute_identities(bigint[]),
+	dms.get_document(uuid),
 	dms.stored_identities(text, text) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION dms.core_ddl(), dms.deploy_schema(json[]),
 	dms.plan_schema(json[]), dms.instance_id(), dms.resources(),
@@ -373,4 +385,5 @@ GRANT EXECUTE ON FUNCTION dms.core_ddl(), dms.deploy_schema(json[]),
 	dms.update_document(uuid, json, bigint),
 	dms.delete_document(uuid, bigint),
 	dms.lock_identity_closure(bigint[]), dms.recompute_identities(bigint[]),
+	dms.get_document(uuid),
 	dms.stored_identities(text, text) TO @extowner@ WITH GRANT OPTION;

@@ -21,6 +21,7 @@
 #include "utils/guc.h"
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
+#include "utils/snapmgr.h"
 
 #define MAX_NAME 256
 
@@ -70,11 +71,14 @@ ForgetPlans(Resource * resource)
 		TableAccess *access = &resource->tables[i];
 
 		StatementForget(&access->read);
+		StatementForget(&access->read_page);
 		StatementForget(&access->insert);
 		StatementForget(&access->update);
 		StatementForget(&access->update_identity);
 		StatementForget(&access->delete);
 	}
+	for (int i = 0; i < resource->model->nprojections; i++)
+		StatementForget(&resource->targets[i]);
 	StatementForget(&resource->insert_member);
 	StatementForget(&resource->project);
 }
@@ -160,6 +164,7 @@ LoadResource(Generation * generation, const char *json)
 	resource->model = ModelFromJson(json, strlen(json));
 	resource->context = context;
 	resource->tables = palloc0(sizeof(TableAccess) * Max(resource->model->ntables, 1));
+	resource->targets = palloc0(sizeof(Statement) * Max(resource->model->nprojections, 1));
 	MemoryContextSwitchTo(saved);
 	MemoryContextSetParent(context, generation->context);
 	resource->next = generation->resources;
@@ -167,14 +172,20 @@ LoadResource(Generation * generation, const char *json)
 	return resource;
 }
 
-/* Read the model of a name as spelled; NULL when there is none. */
+/*
+ * Read the model of a name as spelled; NULL when there is none.  In the latest
+ * snapshot: that of the caller's statement may be older than the deploy that
+ * made us look.
+ */
 static Resource *
 ReadResource(Generation * generation, const char *project, const char *resource)
 {
 	Datum		values[2] = {CStringGetTextDatum(project), CStringGetTextDatum(resource)};
 	Resource   *found;
 
+	PushActiveSnapshot(GetLatestSnapshot());
 	StatementRun(&find_model, values, NULL, true, 0);
+	PopActiveSnapshot();
 	if (SPI_processed == 0)
 		return NULL;
 	found = FindLoaded(generation, ResultText(0, 2), ResultText(0, 3));

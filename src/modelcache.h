@@ -14,6 +14,7 @@
 typedef struct TableAccess
 {
 	Statement	read;			/* the rows of a document, in order of the key */
+	Statement	read_page;		/* the same of several documents */
 	Statement	insert;			/* rows, from arrays */
 	Statement	update;			/* rows, from arrays; without identity columns */
 	Statement	update_identity;	/* the root row with them */
@@ -28,6 +29,8 @@ typedef struct Resource
 	TableAccess *tables;		/* as model->tables */
 	Statement	insert_member;	/* into the superclass' member table */
 	Statement	project;		/* the identity of documents, from storage */
+	Statement  *targets;		/* the same of what is referred to, as
+								 * model->projections */
 	uint64		last_use;
 	struct Resource *next;
 }			Resource;

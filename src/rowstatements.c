@@ -102,6 +102,39 @@ RowStatementRead(Resource * resource, int table)
 	return KeepStatement(resource, statement, sql.data, NULL);
 }
 
+/*
+ * The rows of several documents, in order of the key.  Behind the columns of
+ * the root stands what dms.Document says: id, etag, last change.
+ */
+Statement *
+RowStatementReadPage(Resource * resource, int table)
+{
+	static const Oid types[] = {INT8ARRAYOID};
+	Statement  *statement = &resource->tables[table].read_page;
+	const TableModel *t = &resource->model->tables[table];
+	StringInfoData sql;
+
+	if (statement->sql != NULL)
+		return statement;
+	initStringInfo(&sql);
+	appendStringInfoString(&sql, "SELECT ");
+	for (int i = 0; i < t->ncolumns; i++)
+		appendStringInfo(&sql, "%st.%s", i > 0 ? ", " : "", ColumnName(t, i));
+	if (t->kind == TABLE_ROOT)
+		appendStringInfo(&sql, ", d.DocumentUuid, d.Etag, d.LastModifiedAt FROM %s AS t"
+						 " JOIN dms.Document AS d ON d.DocumentId" EQUALS "t.%s",
+						 TableName(t), ColumnName(t, 0));
+	else
+		appendStringInfo(&sql, " FROM %s AS t", TableName(t));
+	appendStringInfo(&sql, " WHERE t.%s" EQUALS "ANY ($1)", ColumnName(t, 0));
+	for (int i = 0; i < t->nkeys; i++)
+		appendStringInfo(&sql, "%st.%s", i > 0 ? ", " : " ORDER BY ", ColumnName(t, i));
+	statement->nargs = 1;
+	statement->argtypes = types;
+	statement->sql = MemoryContextStrdup(resource->context, sql.data);
+	return statement;
+}
+
 /* Columns behind the document: all, or the key and what may change. */
 static void
 ChooseColumns(const TableModel *table, bool keys, bool values, bool identity,
