@@ -33,16 +33,23 @@ PG_FUNCTION_INFO_V1(dms_recompute_identities);
 /* Documents whose identities are recomputed at a time, to bound memory. */
 #define BATCH 10000
 
+typedef struct NewId
+{
+	pg_uuid_t	id;
+	int64		document_id;
+} NewId;
+
 /* New ReferentialIds of documents, under one resource name. */
 typedef struct NewIds
 {
 	const char *project;
 	const char *resource;
-	int64	   *documents;
-	pg_uuid_t  *ids;
+	NewId	   *ids;			/* sorted, so that index pages are met in
+								 * order */
 	int			n;
+	bool		all_changed;	/* every document had another id */
 	struct NewIds *next;
-}			NewIds;
+} NewIds;
 
 static const Oid move_types[] = {INT8OID, UUIDOID, TEXTOID, TEXTOID, UUIDOID, TEXTOID, TEXTOID};
 
@@ -73,12 +80,15 @@ static Statement forget_old = {
 	.argtypes = recompute_types,
 };
 
-static Statement claim_new = {
-	.sql = "INSERT INTO dms.ReferentialIdentity (ReferentialId, DocumentId, ProjectName, ResourceName)"
+#define CLAIM_SQL \
+	"INSERT INTO dms.ReferentialIdentity (ReferentialId, DocumentId, ProjectName, ResourceName)" \
 	" SELECT u.id, u.doc, $3, $4 FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2)) AS u (doc, id)"
-	" WHERE NOT EXISTS (SELECT FROM dms.ReferentialIdentity AS r"
-	" WHERE r.ReferentialId OPERATOR(pg_catalog.=) u.id AND r.DocumentId OPERATOR(pg_catalog.=) u.doc)"
-	" ORDER BY u.id",
+
+static Statement claim_all = {.sql = CLAIM_SQL,.nargs = 4,.argtypes = recompute_types};
+
+static Statement claim_missing = {
+	.sql = CLAIM_SQL " WHERE NOT EXISTS (SELECT FROM dms.ReferentialIdentity AS r"
+	" WHERE r.ReferentialId OPERATOR(pg_catalog.=) u.id AND r.DocumentId OPERATOR(pg_catalog.=) u.doc)",
 	.nargs = 4,
 	.argtypes = recompute_types,
 };
@@ -89,7 +99,7 @@ static Statement claim_new = {
  * taken is a violation that the caller tells.
  */
 void
-CascadeMoveIdentity(const FlatDocument * flat, int64 document_id)
+CascadeMoveIdentity(const FlatDocument *flat, int64 document_id)
 {
 	const ResourceModel *model = flat->model;
 	Datum		values[7];
@@ -112,29 +122,28 @@ CascadeMoveIdentity(const FlatDocument * flat, int64 document_id)
 }
 
 static NewIds *
-NewIdsMake(const char *project, const char *resource, int capacity, NewIds * next)
+NewIdsMake(const char *project, const char *resource, int capacity, NewIds *next)
 {
 	NewIds	   *made = palloc0(sizeof(NewIds));
 
 	made->project = project;
 	made->resource = resource;
-	made->documents = palloc_extended(sizeof(int64) * Max(capacity, 1), MCXT_ALLOC_HUGE);
-	made->ids = palloc_extended(sizeof(pg_uuid_t) * Max(capacity, 1), MCXT_ALLOC_HUGE);
+	made->ids = palloc_extended(sizeof(NewId) * Max(capacity, 1), MCXT_ALLOC_HUGE);
 	made->next = next;
 	return made;
 }
 
 static void
-AddNewId(NewIds * list, int64 document_id, const pg_uuid_t *id)
+AddNewId(NewIds *list, int64 document_id, const pg_uuid_t *id)
 {
-	list->documents[list->n] = document_id;
-	list->ids[list->n++] = *id;
+	list->ids[list->n].document_id = document_id;
+	list->ids[list->n++].id = *id;
 }
 
 /* What a batch of documents should be called now, as storage tells. */
 static void
-RecomputeBatch(Resource * resource, const int64 *ids, int n, NewIds * primary,
-			   NewIds * alias)
+RecomputeBatch(Resource *resource, const int64 *ids, int n, NewIds *primary,
+			   NewIds *alias)
 {
 	int			found;
 	StoredIdentity *identities;
@@ -158,7 +167,7 @@ RecomputeBatch(Resource * resource, const int64 *ids, int n, NewIds * primary,
 /* The new ReferentialIds of documents of one type, in front of a list. */
 static NewIds *
 RecomputeType(const char *project, const char *resource_name, const int64 *ids,
-			  int n, NewIds * list)
+			  int n, NewIds *list)
 {
 	Resource   *resource = ResourceFind(project, resource_name);
 	const ResourceModel *model = resource->model;
@@ -182,16 +191,32 @@ RecomputeType(const char *project, const char *resource_name, const int64 *ids,
 	return alias ? alias : primary;
 }
 
+static int
+CompareNewIds(const void *a, const void *b)
+{
+	return memcmp(a, b, UUID_LEN);
+}
+
+static void
+SortNewIds(NewIds *list)
+{
+	qsort(list->ids, list->n, sizeof(NewId), CompareNewIds);
+}
+
 /* Run a statement on new ids. */
 static uint64
-RunOnNewIds(Statement *statement, const NewIds * list)
+RunOnNewIds(Statement *statement, const NewIds *list)
 {
 	Datum	   *ids = palloc_extended(sizeof(Datum) * Max(list->n, 1), MCXT_ALLOC_HUGE);
+	Datum	   *documents = palloc_extended(sizeof(Datum) * Max(list->n, 1), MCXT_ALLOC_HUGE);
 	Datum		values[4];
 
 	for (int i = 0; i < list->n; i++)
-		ids[i] = UUIDPGetDatum(&list->ids[i]);
-	values[0] = Int8ArrayDatum(list->n, list->documents);
+	{
+		ids[i] = UUIDPGetDatum(&list->ids[i].id);
+		documents[i] = Int64GetDatum(list->ids[i].document_id);
+	}
+	values[0] = ArrayDatum(list->n, documents, NULL, INT8OID);
 	values[1] = ArrayDatum(list->n, ids, NULL, UUIDOID);
 	values[2] = CStringGetTextDatum(list->project);
 	values[3] = CStringGetTextDatum(list->resource);
@@ -200,7 +225,7 @@ RunOnNewIds(Statement *statement, const NewIds * list)
 
 /* The document that was to get an id which is taken. */
 static void
-RaiseTaken(const NewIds * list, const ErrorData * error)
+RaiseTaken(const NewIds *list, const ErrorData *error)
 {
 	const char *at = error->detail ? strstr(error->detail, ")=(") : NULL;
 	char	   *text = at ? pnstrdup(at + 3, 36) : NULL;
@@ -208,25 +233,28 @@ RaiseTaken(const NewIds * list, const ErrorData * error)
 
 	for (; list != NULL && text !=NULL; list = list->next)
 		for (int i = 0; i < list->n; i++)
-			if (strcmp(text, DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(&list->ids[i])))) == 0)
+			if (strcmp(text, DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(&list->ids[i].id)))) == 0)
 				ProblemNote(problem, "Document " INT64_FORMAT " would become a %s.%s that exists already (ReferentialId %s).",
-							list->documents[i], list->project, list->resource, text);
+							list->ids[i].document_id, list->project, list->resource, text);
 	ProblemRaise(problem, "a document that depends on the changed identity would get one that is taken");
 }
 
 /* Replace ids: all old ones go before the first new one comes. */
 static int64
-ReplaceIds(NewIds * list)
+ReplaceIds(NewIds *list)
 {
 	MemoryContext context = CurrentMemoryContext;
 	volatile int64 changed = 0;
 
-	for (NewIds * l = list; l != NULL; l = l->next)
-		RunOnNewIds(&forget_old, l);
+	for (NewIds *l = list; l != NULL; l = l->next)
+	{
+		SortNewIds(l);
+		l->all_changed = RunOnNewIds(&forget_old, l) == (uint64) l->n;
+	}
 	PG_TRY();
 	{
-		for (NewIds * l = list; l != NULL; l = l->next)
-			changed += RunOnNewIds(&claim_new, l);
+		for (NewIds *l = list; l != NULL; l = l->next)
+			changed += RunOnNewIds(l->all_changed ? &claim_all : &claim_missing, l);
 	}
 	PG_CATCH();
 	{
@@ -267,11 +295,11 @@ WithoutSeeds(const int64 *ids, int n, const int64 *seeds, int nseeds, int *left)
 
 /* Recompute all members but the seeds. */
 static void
-RecomputeMembers(const Closure * closure, const int64 *seeds, int nseeds)
+RecomputeMembers(const Closure *closure, const int64 *seeds, int nseeds)
 {
 	NewIds	   *list = NULL;
 
-	for (ClosureType * t = closure->types; t != NULL; t = t->next)
+	for (ClosureType *t = closure->types; t != NULL; t = t->next)
 	{
 		int			n;
 		int64	   *ids = WithoutSeeds(t->ids, t->n, seeds, nseeds, &n);
@@ -285,7 +313,7 @@ RecomputeMembers(const Closure * closure, const int64 *seeds, int nseeds)
 
 /* The parents of the members that are no members themselves. */
 static int64 *
-OuterParents(const Closure * closure, const int64 *members, int nmembers, int *n)
+OuterParents(const Closure *closure, const int64 *members, int nmembers, int *n)
 {
 	int			nparents;
 	int64	   *parents = ParentsOf(members, nmembers, &nparents);
@@ -299,14 +327,14 @@ OuterParents(const Closure * closure, const int64 *members, int nmembers, int *n
 
 /* Members and parents by type; see that their references still agree. */
 static void
-CheckEqualities(const Closure * closure, const int64 *parents, int nparents)
+CheckEqualities(const Closure *closure, const int64 *parents, int nparents)
 {
 	Problem    *problem = ProblemNew(PROBLEM_CASCADE_EQUALITY);
 	ClosureType *types = ClosureGroup(parents, nparents);
 
-	for (ClosureType * t = closure->types; t != NULL; t = t->next)
+	for (ClosureType *t = closure->types; t != NULL; t = t->next)
 		CascadeCheckEqualities(t->project, t->resource, t->ids, t->n, problem);
-	for (ClosureType * t = types; t != NULL; t = t->next)
+	for (ClosureType *t = types; t != NULL; t = t->next)
 		CascadeCheckEqualities(t->project, t->resource, t->ids, t->n, problem);
 	if (problem->count > 0)
 		ProblemRaise(problem, "change of identity would leave documents whose references contradict each other");
@@ -323,7 +351,7 @@ CompareIds(const void *a, const void *b)
 
 /* All that follows from new identities of the seeds. */
 void
-CascadeRun(const Closure * closure, const int64 *seeds, int nseeds)
+CascadeRun(const Closure *closure, const int64 *seeds, int nseeds)
 {
 	int			nmembers;
 	int			nparents;
@@ -364,7 +392,7 @@ dms_recompute_identities(PG_FUNCTION_ARGS)
 	StoreGate(RowExclusiveLock);
 	StoreBegin(&session, RIGHTS_OF_OWNER);
 	ids = IdsOfArgument(PG_GETARG_ARRAYTYPE_P(0), &n);
-	for (ClosureType * t = ClosureGroup(ids, n); t != NULL; t = t->next)
+	for (ClosureType *t = ClosureGroup(ids, n); t != NULL; t = t->next)
 		list = RecomputeType(t->project, t->resource, t->ids, t->n, list);
 	if (list != NULL)
 		changed = ReplaceIds(list);

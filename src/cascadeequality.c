@@ -26,11 +26,11 @@ typedef struct Side
 	const ColumnModel *column;	/* of the table */
 	const ReferenceModel *reference;	/* documents only */
 	int			member;
-}			Side;
+} Side;
 
 /* Find what a path of the document is in storage. */
 static bool
-FindSide(const ResourceModel *model, const char *path, Side * side)
+FindSide(const ResourceModel *model, const char *path, Side *side)
 {
 	memset(side, 0, sizeof(Side));
 	for (int i = 0; i < model->nreferences; i++)
@@ -81,7 +81,7 @@ AppendChain(StringInfo sql, const ProjectionModel *projection, int join,
 
 /* Add the joins of a side; returns the expression of its value. */
 static char *
-AppendSide(StringInfo sql, const ResourceModel *model, const Side * side,
+AppendSide(StringInfo sql, const ResourceModel *model, const Side *side,
 		   const char *alias)
 {
 	if (side->reference)
@@ -103,7 +103,7 @@ AppendSide(StringInfo sql, const ResourceModel *model, const Side * side,
 
 /* How many of the documents have two different values, and one of them. */
 static char *
-ViolationSql(const ResourceModel *model, const Side * source, const Side * target)
+ViolationSql(const ResourceModel *model, const Side *source, const Side *target)
 {
 	StringInfoData sql;
 	const char *source_key = quote_identifier(source->table->columns[0].name);

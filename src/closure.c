@@ -37,14 +37,14 @@ typedef struct SourceType
 {
 	int64		source;			/* hash key */
 	int			type;			/* index into known_types */
-}			SourceType;
+} SourceType;
 
 typedef struct KnownType
 {
 	char		project[257];
 	char		resource[257];
 	int			rank;
-}			KnownType;
+} KnownType;
 
 /* A document that is to be locked. */
 typedef struct OpenMember
@@ -52,30 +52,31 @@ typedef struct OpenMember
 	int			rank;
 	int			type;
 	int64		id;
-}			OpenMember;
+} OpenMember;
 
 typedef struct OpenMembers
 {
 	OpenMember *members;
 	int			n;
 	int			capacity;
-}			OpenMembers;
+} OpenMembers;
 
 /* What edge sources say of types; loaded once per state of the models. */
 static uint64 sources_generation = 0;
 static MemoryContext sources_context = NULL;
 static HTAB *sources = NULL;
-static KnownType * known_types = NULL;
+static KnownType *known_types = NULL;
 static int	nknown_types = 0;
 
 static const Oid id_array[] = {INT8ARRAYOID};
 
 static Statement read_sources = {
 	.sql = "SELECT s.EdgeSourceId, m.ProjectName::pg_catalog.text, m.ResourceName::pg_catalog.text, m.IdentityRank"
-	" FROM dms.ResourceModel AS m LEFT JOIN dms.EdgeSource AS s"
-	" ON pg_catalog.split_part(s.EdgeSourceKey, ':', 1) OPERATOR(pg_catalog.=)"
-	" pg_catalog.concat(m.ProjectName, '.', m.ResourceName)"
-	" WHERE m.Kind::pg_catalog.text OPERATOR(pg_catalog.<>) 'abstract'"
+	" FROM (SELECT ProjectName, ResourceName, IdentityRank,"
+	" pg_catalog.concat(ProjectName, '.', ResourceName) AS Name FROM dms.ResourceModel"
+	" WHERE Kind::pg_catalog.text OPERATOR(pg_catalog.<>) 'abstract' OFFSET 0) AS m"
+	" LEFT JOIN (SELECT EdgeSourceId, pg_catalog.split_part(EdgeSourceKey, ':', 1) AS Name"
+	" FROM dms.EdgeSource OFFSET 0) AS s ON s.Name OPERATOR(pg_catalog.=) m.Name"
 	" ORDER BY m.ProjectName, m.ResourceName",
 };
 
@@ -94,7 +95,7 @@ static Statement read_identity_parents = {
 };
 
 static Statement read_parents = {
-	.sql = "SELECT DISTINCT ParentDocumentId FROM dms.ReferenceEdge"
+	.sql = "SELECT ParentDocumentId FROM dms.ReferenceEdge"
 	" WHERE ChildDocumentId OPERATOR(pg_catalog.=) ANY ($1)",
 	.nargs = 1,
 	.argtypes = id_array,
@@ -122,7 +123,7 @@ ClosureInit(void)
 
 /* Remember one row of read_sources; rows come sorted by type. */
 static void
-AddSource(HTAB *table, KnownType * types, int *ntypes, uint64 row)
+AddSource(HTAB *table, KnownType *types, int *ntypes, uint64 row)
 {
 	const char *project = ResultText(row, 2);
 	const char *resource = ResultText(row, 3);
@@ -206,7 +207,7 @@ CompareOpen(const void *a, const void *b)
 }
 
 static void
-AddOpen(OpenMembers * open, int type, int64 id)
+AddOpen(OpenMembers *open, int type, int64 id)
 {
 	if (open->n == open->capacity)
 	{
@@ -222,7 +223,7 @@ AddOpen(OpenMembers * open, int type, int64 id)
 
 /* Take the members of the lowest rank out of the open ones, ascending, once. */
 static OpenMember *
-TakeLowest(OpenMembers * open, int *n)
+TakeLowest(OpenMembers *open, int *n)
 {
 	OpenMember *taken = palloc_extended(sizeof(OpenMember) * Max(open->n, 1), MCXT_ALLOC_HUGE);
 	int			lowest = INT_MAX;
@@ -366,16 +367,21 @@ ParentsOf(const int64 *ids, int n, int *nparents)
 {
 	Datum		values[1] = {Int8ArrayDatum(n, ids)};
 	int64	   *parents;
+	int			nfound;
 
 	ReadDecisively(&read_parents, values);
-	parents = SortedIds(nparents);
+	parents = SortedIds(&nfound);
 	SPI_freetuptable(SPI_tuptable);
+	*nparents = 0;
+	for (int i = 0; i < nfound; i++)
+		if (i == 0 || parents[i] != parents[*nparents - 1])
+			parents[(*nparents)++] = parents[i];
 	return parents;
 }
 
 /* Open the parents, over identity components, of what was just locked. */
 static void
-OpenParents(const Closure * closure, OpenMembers * open, const int64 *ids, int n)
+OpenParents(const Closure *closure, OpenMembers *open, const int64 *ids, int n)
 {
 	Datum		values[1] = {Int8ArrayDatum(n, ids)};
 	bool		isnull;
@@ -399,13 +405,13 @@ OpenParents(const Closure * closure, OpenMembers * open, const int64 *ids, int n
 
 /* The members of one type, made if there are none yet. */
 static ClosureType *
-TypeOf(Closure * closure, int type)
+TypeOf(Closure *closure, int type)
 {
 	KnownType  *known = &known_types[type];
 	ClosureType **link = &closure->types;
 	ClosureType *added;
 
-	for (ClosureType * t = closure->types; t != NULL; t = t->next)
+	for (ClosureType *t = closure->types; t != NULL; t = t->next)
 		if (strcmp(t->resource, known->resource) == 0 && strcmp(t->project, known->project) == 0)
 			return t;
 	while (*link != NULL && (*link)->rank <= known->rank)
@@ -421,7 +427,7 @@ TypeOf(Closure * closure, int type)
 
 /* Put a document to the others of its type, once. */
 static void
-GroupMember(Closure * closure, int type, int64 id)
+GroupMember(Closure *closure, int type, int64 id)
 {
 	ClosureType *t = TypeOf(closure, type);
 	bool		found;
@@ -440,7 +446,7 @@ GroupMember(Closure * closure, int type, int64 id)
 }
 
 static void
-AddMember(Closure * closure, int type, int64 id)
+AddMember(Closure *closure, int type, int64 id)
 {
 	GroupMember(closure, type, id);
 	if (max_cascade_size > 0 && closure->size > max_cascade_size)
@@ -451,19 +457,19 @@ AddMember(Closure * closure, int type, int64 id)
 
 /* Is the document a member? */
 bool
-ClosureHas(const Closure * closure, int64 document_id)
+ClosureHas(const Closure *closure, int64 document_id)
 {
 	return hash_search(closure->members, &document_id, HASH_FIND, NULL) != NULL;
 }
 
 /* All members, ascending. */
 int64 *
-ClosureIds(const Closure * closure, int *n)
+ClosureIds(const Closure *closure, int *n)
 {
 	int64	   *ids = palloc_extended(sizeof(int64) * Max(closure->size, 1), MCXT_ALLOC_HUGE);
 
 	*n = 0;
-	for (ClosureType * t = closure->types; t != NULL; t = t->next)
+	for (ClosureType *t = closure->types; t != NULL; t = t->next)
 	{
 		memcpy(ids + *n, t->ids, sizeof(int64) * t->n);
 		*n += t->n;
@@ -487,7 +493,7 @@ NewClosure(void)
 
 /* Open the seeds; what is no document any more is left out. */
 static void
-OpenSeeds(OpenMembers * open, const int64 *seeds, int nseeds)
+OpenSeeds(OpenMembers *open, const int64 *seeds, int nseeds)
 {
 	Datum		values[1] = {Int8ArrayDatum(nseeds, seeds)};
 	bool		isnull;
@@ -503,7 +509,7 @@ OpenSeeds(OpenMembers * open, const int64 *seeds, int nseeds)
 
 /* Lock what was taken from the open ones; returns what the lock returned. */
 static int64 *
-LockTaken(Closure * closure, const OpenMember * taken, int n, int *nlocked)
+LockTaken(Closure *closure, const OpenMember *taken, int n, int *nlocked)
 {
 	int64	   *ids = palloc_extended(sizeof(int64) * Max(n, 1), MCXT_ALLOC_HUGE);
 	int64	   *locked;

@@ -20,21 +20,21 @@ typedef struct ClosureType
 	int			n;
 	int			capacity;
 	struct ClosureType *next;	/* by rank */
-}			ClosureType;
+} ClosureType;
 
 typedef struct Closure
 {
 	ClosureType *types;
 	int64		size;
 	HTAB	   *members;		/* all DocumentIds, locked */
-}			Closure;
+} Closure;
 
 extern void ClosureInit(void);
 extern void ClosureMakeRoom(const int64 *ids, int n);
-extern Closure * ClosureLock(const int64 *seeds, int nseeds);
-extern bool ClosureHas(const Closure * closure, int64 document_id);
-extern int64 *ClosureIds(const Closure * closure, int *n);
-extern ClosureType * ClosureGroup(const int64 *ids, int n);
+extern Closure *ClosureLock(const int64 *seeds, int nseeds);
+extern bool ClosureHas(const Closure *closure, int64 document_id);
+extern int64 *ClosureIds(const Closure *closure, int *n);
+extern ClosureType *ClosureGroup(const int64 *ids, int n);
 extern int64 *IdsOfArgument(ArrayType *array, int *n);
 extern int64 *ParentsOf(const int64 *ids, int n, int *nparents);
 extern int64 *LockIdentities(const int64 *ids, int n, int *nlocked);

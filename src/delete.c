@@ -34,7 +34,7 @@ typedef struct Delete
 	int64		document_id;
 	bool		has_if_match;
 	int64		if_match;
-}			Delete;
+} Delete;
 
 static const Oid id_types[] = {INT8OID};
 
@@ -57,7 +57,7 @@ static Statement delete_document = {
 };
 
 static void
-RaiseGone(const Delete * delete)
+RaiseGone(const Delete *delete)
 {
 	if (delete->has_if_match)
 		ReportError(PROBLEM_ETAG_MISMATCH, NULL, "document was deleted since its etag was read");
@@ -66,7 +66,7 @@ RaiseGone(const Delete * delete)
 }
 
 static void
-CheckEtag(const Delete * delete, const DocumentHeader * header)
+CheckEtag(const Delete *delete, const DocumentHeader *header)
 {
 	if (delete->has_if_match && header->etag != delete->if_match)
 		ReportError(PROBLEM_ETAG_MISMATCH,
@@ -76,7 +76,7 @@ CheckEtag(const Delete * delete, const DocumentHeader * header)
 
 /* Refuse, with every resource that refers to the document and how often. */
 static void
-RefuseReferenced(const Delete * delete)
+RefuseReferenced(const Delete *delete)
 {
 	Datum		values[1] = {Int64GetDatum(delete->document_id)};
 	Problem    *problem;
@@ -94,7 +94,7 @@ RefuseReferenced(const Delete * delete)
  * snapshot is fixed, the latest state must say the same.
  */
 static void
-LookAgain(const Delete * delete)
+LookAgain(const Delete *delete)
 {
 	int			n;
 
@@ -108,7 +108,7 @@ LookAgain(const Delete * delete)
 
 /* Lock the rows that foreign keys point at. */
 static void
-LockTargets(const Delete * delete)
+LockTargets (const Delete *delete)
 {
 	const ResourceModel *model = delete->resource->model;
 	Oid			types[1] = {INT8OID};
@@ -130,7 +130,7 @@ LockTargets(const Delete * delete)
  * in the same words, from the name of the constraint.
  */
 static void
-RaiseViolated(const Delete * delete, const ErrorData * error)
+RaiseViolated(const Delete *delete, const ErrorData *error)
 {
 	Oid			types[3] = {TEXTOID, TEXTOID, TEXTOID};
 	Datum		values[3] = {CStringGetTextDatum(error->constraint_name),
@@ -156,7 +156,7 @@ RaiseViolated(const Delete * delete, const ErrorData * error)
 
 /* Delete the row of dms.Document, and all else by its triggers. */
 static uint64
-DeleteRow(const Delete * delete)
+DeleteRow(const Delete *delete)
 {
 	Datum		values[1] = {Int64GetDatum(delete->document_id)};
 	MemoryContext context = CurrentMemoryContext;
@@ -193,7 +193,7 @@ DeleteRow(const Delete * delete)
 
 /* The steps of a delete behind the gate. */
 static void
-RunDelete(Delete * delete)
+RunDelete(Delete *delete)
 {
 	DocumentHeader header;
 	int			nlocked;
@@ -211,7 +211,7 @@ RunDelete(Delete * delete)
 		LockIdentities(&delete->document_id, 1, &nlocked);
 		if (nlocked == 0)
 			RaiseGone(delete);
-		LockTargets(delete);
+		LockTargets (delete);
 	}
 	if (!LockDocument(delete->document_id, &header))
 		RaiseGone(delete);
@@ -224,7 +224,7 @@ RunDelete(Delete * delete)
 
 /* Find the document, and what it is. */
 static void
-FindDocument(Delete * delete)
+FindDocument(Delete *delete)
 {
 	static const Oid types[] = {UUIDOID};
 	static Statement find = {

@@ -43,7 +43,7 @@ typedef struct Write
 	bool		has_if_match;
 	int64		if_match;
 	WriteResult *result;
-}			Write;
+} Write;
 
 static const Oid claim_types[] = {UUIDOID, TEXTOID, TEXTOID, UUIDOID, TEXTOID,
 TEXTOID, UUIDOID, TEXTOID};
@@ -103,14 +103,14 @@ RaiseNoDocument(const pg_uuid_t *uuid)
 
 /* A cheap early look: the check under the lock decides. */
 static void
-CheckEtag(const Write * write, const DocumentHeader * header)
+CheckEtag(const Write *write, const DocumentHeader *header)
 {
 	if (write->has_if_match && header->etag != write->if_match)
 		RaiseEtagMismatch();
 }
 
 static bool
-Finish(Write * write, WriteOutcome outcome, const DocumentHeader * header)
+Finish(Write *write, WriteOutcome outcome, const DocumentHeader *header)
 {
 	write->result->outcome = outcome;
 	write->result->document = *header;
@@ -119,7 +119,7 @@ Finish(Write * write, WriteOutcome outcome, const DocumentHeader * header)
 
 /* Parameters that stand for an alias; NULLs where there is no superclass. */
 static void
-SetAlias(const FlatDocument * flat, Datum *values, char *nulls)
+SetAlias(const FlatDocument *flat, Datum *values, char *nulls)
 {
 	const ResourceModel *model = flat->model;
 
@@ -135,7 +135,7 @@ SetAlias(const FlatDocument * flat, Datum *values, char *nulls)
 
 /* Claim the identity for a new document; false when somebody has it. */
 static bool
-ClaimIdentity(const FlatDocument * flat, DocumentHeader * header)
+ClaimIdentity(const FlatDocument *flat, DocumentHeader *header)
 {
 	const ResourceModel *model = flat->model;
 	Datum		values[8];
@@ -159,7 +159,7 @@ ClaimIdentity(const FlatDocument * flat, DocumentHeader * header)
 
 /* A new document, if its identity is free. */
 static bool
-Insert(Write * write)
+Insert(Write *write)
 {
 	DocumentHeader header;
 
@@ -200,7 +200,7 @@ UpdateLocked(Write *write, DocumentHeader *header, const Closure *closure)
  * upsert would write into a document that was renamed while it waited.
  */
 static bool
-UpdateFound(Write * write, int64 document_id)
+UpdateFound(Write *write, int64 document_id)
 {
 	DocumentHeader header;
 	int64		owner;
@@ -221,7 +221,7 @@ UpdateFound(Write * write, int64 document_id)
 
 /* The document that has the identity now; 0: none. */
 static int64
-FindOwn(const Write * write)
+FindOwn(const Write *write)
 {
 	int64		found;
 
@@ -233,7 +233,7 @@ FindOwn(const Write * write)
 
 /* Claim the identity, or find who has it, until one of both succeeds. */
 static void
-ClaimOrFind(Write * write, int64 document_id)
+ClaimOrFind(Write *write, int64 document_id)
 {
 	for (;;)
 	{
@@ -260,7 +260,7 @@ ClaimOrFind(Write * write, int64 document_id)
  * body is what is stored already: then nothing else happens.
  */
 static bool
-AnswerUnchanged(Write * write, int64 *document_id)
+AnswerUnchanged(Write *write, int64 *document_id)
 {
 	DocumentHeader header;
 	bool		unchanged = false;
@@ -285,7 +285,7 @@ AnswerUnchanged(Write * write, int64 *document_id)
 
 /* The steps of an upsert behind the gate. */
 static void
-Upsert(Write * write)
+Upsert(Write *write)
 {
 	int64		document_id;
 
@@ -308,7 +308,7 @@ Upsert(Write * write)
 
 /* Has the document another identity than the body? */
 static bool
-IdentityDiffers(const Write * write, int64 document_id)
+IdentityDiffers(const Write *write, int64 document_id)
 {
 	const ResourceModel *model = write->flat->model;
 	Datum		values[3] = {Int64GetDatum(document_id),
@@ -323,7 +323,7 @@ IdentityDiffers(const Write * write, int64 document_id)
 }
 
 static void
-RefuseKeyChange(const Write * write)
+RefuseKeyChange(const Write *write)
 {
 	const ResourceModel *model = write->flat->model;
 	Problem    *problem;
@@ -374,7 +374,7 @@ UpdateById(Write *write, const pg_uuid_t *uuid, int64 document_id, bool identity
 
 /* The steps of an update behind the gate. */
 static void
-Update(Write * write, const pg_uuid_t *uuid, int64 document_id)
+Update(Write *write, const pg_uuid_t *uuid, int64 document_id)
 {
 	DocumentHeader header;
 	bool		unchanged = false;
@@ -435,7 +435,7 @@ CheckBodyId(const char *id, const pg_uuid_t *uuid)
  * that it is for, if that is known.
  */
 static void
-TakeBody(Write * write, text *document, const pg_uuid_t *uuid)
+TakeBody(Write *write, text *document, const pg_uuid_t *uuid)
 {
 	const ResourceModel *model = write->resource->model;
 	const char *id;
@@ -451,7 +451,7 @@ TakeBody(Write * write, text *document, const pg_uuid_t *uuid)
 
 /* The result as a row of dms.write_result. */
 static Datum
-ResultRow(FunctionCallInfo fcinfo, const WriteResult * result)
+ResultRow(FunctionCallInfo fcinfo, const WriteResult *result)
 {
 	static const char *const outcomes[] = {"inserted", "updated", "unchanged"};
 	TupleDesc	descriptor;
@@ -479,7 +479,7 @@ RequireArguments(FunctionCallInfo fcinfo, int n, const char *const *names)
 
 /* Pass the gate; behind it, models are current until the transaction ends. */
 static void
-BeginWrite(StoreSession *session, Write * write, WriteResult * result,
+BeginWrite(StoreSession *session, Write *write, WriteResult *result,
 		   FunctionCallInfo fcinfo, int if_match_argument, const char *function)
 {
 	PreventCommandIfReadOnly(function);

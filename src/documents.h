@@ -14,12 +14,12 @@ typedef enum WriteOutcome
 	WRITE_INSERTED,
 	WRITE_UPDATED,
 	WRITE_UNCHANGED
-}			WriteOutcome;
+} WriteOutcome;
 
 typedef struct WriteResult
 {
 	WriteOutcome outcome;
 	DocumentHeader document;
-}			WriteResult;
+} WriteResult;
 
 #endif							/* DMS_DOCUMENTS_H */

@@ -13,14 +13,14 @@
 #include "utils/timestamp.h"
 
 static const Oid bump_types[] = {INT8OID, INT8OID, TEXTOID};
-static const Oid bump_all_types[] = {INT8ARRAYOID};
+static const Oid bump_all_types[] = {INT8ARRAYOID, TIMESTAMPTZOID};
 
-#define BUMP_SQL \
+#define BUMP_SQL(now) \
 	"UPDATE dms.Document SET Etag = Etag OPERATOR(pg_catalog.+) 1," \
-	" LastModifiedAt = GREATEST(pg_catalog.clock_timestamp(), LastModifiedAt)"
+	" LastModifiedAt = GREATEST(" now ", LastModifiedAt)"
 
 static Statement bump = {
-	.sql = BUMP_SQL ", ResourceVersion = $3"
+	.sql = BUMP_SQL("pg_catalog.clock_timestamp()") ", ResourceVersion = $3"
 	" WHERE DocumentId OPERATOR(pg_catalog.=) $1"
 	" AND ($2 IS NULL OR Etag OPERATOR(pg_catalog.=) $2)"
 	" RETURNING Etag, LastModifiedAt",
@@ -29,8 +29,8 @@ static Statement bump = {
 };
 
 static Statement bump_all = {
-	.sql = BUMP_SQL " WHERE DocumentId OPERATOR(pg_catalog.=) ANY ($1)",
-	.nargs = 1,
+	.sql = BUMP_SQL("$2") " WHERE DocumentId OPERATOR(pg_catalog.=) ANY ($1)",
+	.nargs = 2,
 	.argtypes = bump_all_types,
 	.ordered = true,
 };
@@ -40,7 +40,7 @@ static Statement bump_all = {
  * false when it is not the one that was expected.
  */
 bool
-EtagBump(DocumentHeader * header, const char *version, bool has_if_match,
+EtagBump(DocumentHeader *header, const char *version, bool has_if_match,
 		 int64 if_match)
 {
 	Datum		values[3];
@@ -65,7 +65,7 @@ EtagBump(DocumentHeader * header, const char *version, bool has_if_match,
 void
 EtagBumpAll(const int64 *ids, int n)
 {
-	Datum		values[1] = {Int8ArrayDatum(n, ids)};
+	Datum		values[2] = {Int8ArrayDatum(n, ids), TimestampTzGetDatum(GetCurrentTimestamp())};
 
 	if (n > 0)
 		StatementRun(&bump_all, values, NULL, false, 0);

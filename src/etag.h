@@ -9,7 +9,7 @@
 
 #include "locks.h"
 
-extern bool EtagBump(DocumentHeader * header, const char *version,
+extern bool EtagBump(DocumentHeader *header, const char *version,
 					 bool has_if_match, int64 if_match);
 extern void EtagBumpAll(const int64 *ids, int n);
 

@@ -38,13 +38,13 @@ typedef struct LockTarget
 {
 	int			rank;
 	int64		document_id;
-}			LockTarget;
+} LockTarget;
 
 typedef struct LockTargets
 {
 	LockTarget *targets;
 	int			n;
-}			LockTargets;
+} LockTargets;
 
 static const Oid share_types[] = {INT4ARRAYOID, INT8ARRAYOID};
 static const Oid id_types[] = {INT8OID};
@@ -79,7 +79,7 @@ LocksInit(void)
 }
 
 static bool
-NeedsLock(const ReferenceUse * use, int64 own_id)
+NeedsLock(const ReferenceUse *use, int64 own_id)
 {
 	if (use->own || use->document_id == own_id)
 		return false;
@@ -89,8 +89,8 @@ NeedsLock(const ReferenceUse * use, int64 own_id)
 static int
 CompareTargets(const void *a, const void *b)
 {
-	const		LockTarget *left = a;
-	const		LockTarget *right = b;
+	const LockTarget *left = a;
+	const LockTarget *right = b;
 
 	if (left->rank != right->rank)
 		return left->rank < right->rank ? -1 : 1;
@@ -116,8 +116,8 @@ IsLocked(int64 document_id, const int64 *locked, int nlocked)
 
 /* The documents to lock that are not locked yet, in order, each once. */
 static void
-OpenTargets(const FlatDocument * flat, int64 own_id, const int64 *locked,
-			int nlocked, LockTargets * open)
+OpenTargets(const FlatDocument *flat, int64 own_id, const int64 *locked,
+			int nlocked, LockTargets *open)
 {
 	int			n = 0;
 
@@ -125,7 +125,7 @@ OpenTargets(const FlatDocument * flat, int64 own_id, const int64 *locked,
 	open->n = 0;
 	for (int i = 0; i < flat->nuses; i++)
 	{
-		const		ReferenceUse *use = &flat->uses[i];
+		const ReferenceUse *use = &flat->uses[i];
 
 		if (!NeedsLock(use, own_id) || IsLocked(use->document_id, locked, nlocked))
 			continue;
@@ -140,7 +140,7 @@ OpenTargets(const FlatDocument * flat, int64 own_id, const int64 *locked,
 
 /* Lock them; what the lock returned is added to *locked. */
 static int
-LockShared(const LockTargets * open, int64 **locked, int nlocked)
+LockShared(const LockTargets *open, int64 **locked, int nlocked)
 {
 	Datum	   *ranks = palloc(sizeof(Datum) * open->n);
 	Datum	   *ids = palloc(sizeof(Datum) * open->n);
@@ -166,7 +166,7 @@ LockShared(const LockTargets * open, int64 **locked, int nlocked)
 
 /* The ids of all references that are under lock, to be looked at again. */
 static IdSet *
-LockedIds(const FlatDocument * flat, int64 own_id)
+LockedIds(const FlatDocument *flat, int64 own_id)
 {
 	pg_uuid_t  *ids = palloc(sizeof(pg_uuid_t) * Max(flat->nuses, 1));
 	int			n = 0;
@@ -183,7 +183,7 @@ LockedIds(const FlatDocument * flat, int64 own_id)
  * the same, or the transaction must be tried again.
  */
 static void
-LookAgain(IdSet * set)
+LookAgain(IdSet *set)
 {
 	IdSet		latest = *set;
 
@@ -209,8 +209,8 @@ LookAgain(IdSet * set)
  * lock row was lost, and waiting for it would never end.
  */
 static void
-RefuseWithoutLockRow(const FlatDocument * flat, int64 own_id,
-					 const LockTargets * open, const int64 *locked, int nlocked)
+RefuseWithoutLockRow(const FlatDocument *flat, int64 own_id,
+					 const LockTargets *open, const int64 *locked, int nlocked)
 {
 	for (int i = 0; i < open->n; i++)
 	{
@@ -233,7 +233,7 @@ RefuseWithoutLockRow(const FlatDocument * flat, int64 own_id,
  * looked at in turn, until a look finds only documents that are locked.
  */
 void
-LockChildren(FlatDocument * flat, int64 own_id)
+LockChildren(FlatDocument *flat, int64 own_id)
 {
 	int64	   *locked = NULL;
 	int			nlocked = 0;
@@ -268,7 +268,7 @@ LockChildren(FlatDocument * flat, int64 own_id)
 
 /* Read the one row of a result that has the columns of HEADER_SQL. */
 static bool
-TakeHeader(int64 document_id, DocumentHeader * header)
+TakeHeader(int64 document_id, DocumentHeader *header)
 {
 	bool		isnull;
 
@@ -284,7 +284,7 @@ TakeHeader(int64 document_id, DocumentHeader * header)
 
 /* What dms.Document says now, in the active snapshot; false: no such row. */
 bool
-ReadHeader(int64 document_id, DocumentHeader * header)
+ReadHeader(int64 document_id, DocumentHeader *header)
 {
 	Datum		values[1] = {Int64GetDatum(document_id)};
 
@@ -296,7 +296,7 @@ ReadHeader(int64 document_id, DocumentHeader * header)
  * Serialise the writers of one document.  Blocks nobody who only refers to it.
  */
 bool
-LockDocument(int64 document_id, DocumentHeader * header)
+LockDocument(int64 document_id, DocumentHeader *header)
 {
 	Datum		values[1] = {Int64GetDatum(document_id)};
 

@@ -18,11 +18,11 @@ typedef struct DocumentHeader
 	pg_uuid_t	uuid;
 	int64		etag;
 	TimestampTz last_modified;
-}			DocumentHeader;
+} DocumentHeader;
 
 extern void LocksInit(void);
-extern void LockChildren(FlatDocument * flat, int64 own_id);
-extern bool LockDocument(int64 document_id, DocumentHeader * header);
-extern bool ReadHeader(int64 document_id, DocumentHeader * header);
+extern void LockChildren(FlatDocument *flat, int64 own_id);
+extern bool LockDocument(int64 document_id, DocumentHeader *header);
+extern bool ReadHeader(int64 document_id, DocumentHeader *header);
 
 #endif							/* DMS_LOCKS_H */

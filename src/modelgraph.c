@@ -86,14 +86,60 @@ RankEntry(ModelSet *set, ModelEntry *entry, List *way)
 	entry->color = DONE;
 }
 
+/*
+ * Give all subclasses of an abstract resource the same rank: a reference to
+ * the abstract one is locked by it, whatever the document behind it is.  That
+ * lifts what is built on them in turn; returns whether anything was lifted.
+ */
+static bool
+LevelSubclasses(ModelSet *set)
+{
+	bool		lifted = false;
+	ListCell   *cell;
+	ListCell   *inner;
+
+	foreach(cell, set->entries)
+	{
+		ModelEntry *entry = lfirst(cell);
+		int			step = entry->api ? 1 : 0;
+
+		foreach(inner, IdentityTargets(set, entry))
+		{
+			ModelEntry *target = lfirst(inner);
+
+			if (entry->model->rank < target->model->rank + step)
+			{
+				entry->model->rank = target->model->rank + step;
+				lifted = true;
+			}
+		}
+		foreach(inner, entry->subclasses)
+		{
+			ModelEntry *subclass = lfirst(inner);
+
+			lifted |= subclass->model->rank < entry->model->rank;
+			subclass->model->rank = entry->model->rank;
+		}
+	}
+	return lifted;
+}
+
 /* Ranks, whose identity can change, and the same on every reference. */
 void
 ModelRankIdentities(ModelSet *set)
 {
+	int			rounds = 0;
 	ListCell   *cell;
 
 	foreach(cell, set->entries)
 		RankEntry(set, lfirst(cell), NIL);
+
+	/*
+	 * Ends unless a subclass is built on a sibling; then the order of their
+	 * locks is not settled, which costs a retry at worst.
+	 */
+	while (LevelSubclasses(set) && ++rounds < list_length(set->entries))
+		CHECK_FOR_INTERRUPTS();
 	foreach(cell, set->entries)
 	{
 		ResourceModel *model = ((ModelEntry *) lfirst(cell))->model;

@@ -51,7 +51,7 @@ ProjectionAppendSelect(StringInfo sql, const ProjectionModel *projection)
 /* One row of a projection's result: texts and hashes. */
 void
 ProjectionTakeRow(const ResourceModel *model, HeapTuple tuple,
-				  TupleDesc descriptor, StoredIdentity * identity)
+				  TupleDesc descriptor, StoredIdentity *identity)
 {
 	const ProjectionModel *projection = &model->projections[0];
 	bool		isnull;
@@ -78,7 +78,7 @@ ProjectionTakeRow(const ResourceModel *model, HeapTuple tuple,
 
 /* The statement that projects given documents. */
 static Statement *
-ProjectStatement(Resource * resource)
+ProjectStatement(Resource *resource)
 {
 	static const Oid types[] = {INT8ARRAYOID};
 	StringInfoData sql;
@@ -99,7 +99,7 @@ ProjectStatement(Resource * resource)
  * in no order; documents without a root row are not among them.
  */
 StoredIdentity *
-ProjectionRead(Resource * resource, const int64 *ids, int n, int *found)
+ProjectionRead(Resource *resource, const int64 *ids, int n, int *found)
 {
 	Datum		values[1] = {Int8ArrayDatum(n, ids)};
 	StoredIdentity *identities;
@@ -116,7 +116,7 @@ ProjectionRead(Resource * resource, const int64 *ids, int n, int *found)
 
 /* Open a cursor over all documents of a resource. */
 static Portal
-OpenAll(Resource * resource)
+OpenAll(Resource *resource)
 {
 	const ResourceModel *model = resource->model;
 	StringInfoData sql;
@@ -138,7 +138,7 @@ OpenAll(Resource * resource)
 /* One row of dms.stored_identities(). */
 static void
 PutIdentity(ReturnSetInfo *rsinfo, const ResourceModel *model,
-			StoredIdentity * identity)
+			StoredIdentity *identity)
 {
 	Datum		values[4];
 	bool		nulls[4] = {false};

@@ -20,12 +20,12 @@ typedef struct StoredIdentity
 	bool		complete;		/* no value is missing */
 	pg_uuid_t	primary;
 	pg_uuid_t	alias;			/* when the resource has a superclass */
-}			StoredIdentity;
+} StoredIdentity;
 
 extern void ProjectionAppendSelect(StringInfo sql, const ProjectionModel *projection);
 extern void ProjectionTakeRow(const ResourceModel *model, HeapTuple tuple,
-							  TupleDesc descriptor, StoredIdentity * identity);
-extern StoredIdentity * ProjectionRead(Resource * resource, const int64 *ids, int n,
-									   int *found);
+							  TupleDesc descriptor, StoredIdentity *identity);
+extern StoredIdentity *ProjectionRead(Resource *resource, const int64 *ids, int n,
+									  int *found);
 
 #endif							/* DMS_PROJECTION_H */

@@ -43,14 +43,14 @@ IdSetMake(const pg_uuid_t *ids, int n)
 }
 
 static IdEntry *
-FindEntry(const IdSet * set, const pg_uuid_t *id)
+FindEntry(const IdSet *set, const pg_uuid_t *id)
 {
 	return bsearch(id, set->entries, set->n, sizeof(IdEntry), CompareIds);
 }
 
 /* The document that has this id, by the last look-up; 0: none. */
 int64
-IdSetFind(const IdSet * set, const pg_uuid_t *id)
+IdSetFind(const IdSet *set, const pg_uuid_t *id)
 {
 	IdEntry    *entry = FindEntry(set, id);
 
@@ -59,7 +59,7 @@ IdSetFind(const IdSet * set, const pg_uuid_t *id)
 
 /* Find the documents of all ids in one statement, in the active snapshot. */
 void
-IdSetLookUp(IdSet * set)
+IdSetLookUp(IdSet *set)
 {
 	Datum	   *ids = palloc(sizeof(Datum) * Max(set->n, 1));
 	Datum		values[1];
@@ -83,7 +83,7 @@ IdSetLookUp(IdSet * set)
 
 /* Resolve all references and the document itself; returns the latter's id. */
 int64
-ResolveDocument(FlatDocument * flat)
+ResolveDocument(FlatDocument *flat)
 {
 	pg_uuid_t  *ids = palloc(sizeof(pg_uuid_t) * (flat->nuses + 1));
 	IdSet	   *set;
@@ -100,7 +100,7 @@ ResolveDocument(FlatDocument * flat)
 
 /* The document that has the body's identity now. */
 int64
-ResolveOwn(const FlatDocument * flat)
+ResolveOwn(const FlatDocument *flat)
 {
 	IdSet	   *set = IdSetMake(&flat->primary, 1);
 
@@ -110,7 +110,7 @@ ResolveOwn(const FlatDocument * flat)
 
 /* Does every reference name a document?  One to itself always does. */
 bool
-ResolveComplete(const FlatDocument * flat)
+ResolveComplete(const FlatDocument *flat)
 {
 	for (int i = 0; i < flat->nuses; i++)
 		if (flat->uses[i].document_id == 0 && !flat->uses[i].own)
@@ -120,7 +120,7 @@ ResolveComplete(const FlatDocument * flat)
 
 /* "schoolId = 2, schoolYear = 2030" */
 static char *
-DescribeReference(const ReferenceUse * use)
+DescribeReference(const ReferenceUse *use)
 {
 	StringInfoData text;
 
@@ -135,7 +135,7 @@ DescribeReference(const ReferenceUse * use)
 }
 
 static void
-NoteUnresolved(Problem *problem, const ReferenceUse * use)
+NoteUnresolved(Problem *problem, const ReferenceUse *use)
 {
 	ProblemAt(problem, JsonTreePath(use->node), "%s.%s with %s does not exist.",
 			  use->reference->project, use->reference->resource,
@@ -147,13 +147,13 @@ NoteUnresolved(Problem *problem, const ReferenceUse * use)
  * what is missing, say so.  (Where the reference resolves, they exist.)
  */
 static int
-NoteMemberDescriptors(Problem *problem, const FlatDocument * flat)
+NoteMemberDescriptors(Problem *problem, const FlatDocument *flat)
 {
 	int			found = 0;
 
 	for (int i = 0; i < flat->nuses; i++)
 	{
-		const		ReferenceUse *use = &flat->uses[i];
+		const ReferenceUse *use = &flat->uses[i];
 
 		if (use->document_id != 0 || use->own)
 			continue;
@@ -185,7 +185,7 @@ NoteMemberDescriptors(Problem *problem, const FlatDocument * flat)
  * not resolve either are listed with them.
  */
 void
-ResolveRefuseDescriptors(const FlatDocument * flat)
+ResolveRefuseDescriptors(const FlatDocument *flat)
 {
 	Problem    *problem;
 	int			missing = 0;
@@ -195,7 +195,7 @@ ResolveRefuseDescriptors(const FlatDocument * flat)
 	problem = ProblemNew(PROBLEM_UNRESOLVED_DESCRIPTOR);
 	for (int i = 0; i < flat->nuses; i++)
 	{
-		const		ReferenceUse *use = &flat->uses[i];
+		const ReferenceUse *use = &flat->uses[i];
 
 		if (use->document_id != 0 || use->own)
 			continue;
@@ -209,7 +209,7 @@ ResolveRefuseDescriptors(const FlatDocument * flat)
 
 /* Refuse a body that refers to documents which do not exist. */
 void
-ResolveRefuseReferences(const FlatDocument * flat)
+ResolveRefuseReferences(const FlatDocument *flat)
 {
 	Problem    *problem;
 

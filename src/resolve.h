@@ -14,23 +14,23 @@ typedef struct IdEntry
 {
 	pg_uuid_t	id;
 	int64		document_id;
-}			IdEntry;
+} IdEntry;
 
 /* Sorted, each id once. */
 typedef struct IdSet
 {
 	IdEntry    *entries;
 	int			n;
-}			IdSet;
+} IdSet;
 
-extern IdSet * IdSetMake(const pg_uuid_t *ids, int n);
-extern void IdSetLookUp(IdSet * set);
-extern int64 IdSetFind(const IdSet * set, const pg_uuid_t *id);
+extern IdSet *IdSetMake(const pg_uuid_t *ids, int n);
+extern void IdSetLookUp(IdSet *set);
+extern int64 IdSetFind(const IdSet *set, const pg_uuid_t *id);
 
-extern int64 ResolveDocument(FlatDocument * flat);
-extern int64 ResolveOwn(const FlatDocument * flat);
-extern bool ResolveComplete(const FlatDocument * flat);
-extern void ResolveRefuseDescriptors(const FlatDocument * flat);
-extern void ResolveRefuseReferences(const FlatDocument * flat);
+extern int64 ResolveDocument(FlatDocument *flat);
+extern int64 ResolveOwn(const FlatDocument *flat);
+extern bool ResolveComplete(const FlatDocument *flat);
+extern void ResolveRefuseDescriptors(const FlatDocument *flat);
+extern void ResolveRefuseReferences(const FlatDocument *flat);
 
 #endif							/* DMS_RESOLVE_H */
