@@ -16,6 +16,7 @@
 #include "plan.h"
 #include "report.h"
 #include "utils/builtins.h"
+#include "utils/memutils.h"
 
 #define EQUALS " OPERATOR(pg_catalog.=) "
 
@@ -125,23 +126,43 @@ ViolationSql(const ResourceModel *model, const Side *source, const Side *target)
 	return sql.data;
 }
 
-static void
-CheckOne(const ResourceModel *model, const EqualityModel *equality,
-		 Datum ids, Problem *problem)
+/* The statement that checks a constraint; NULL where none is needed. */
+static Statement *
+EqualityStatement(Resource *resource, int index)
 {
-	Oid			types[1] = {INT8ARRAYOID};
-	Datum		values[1] = {ids};
+	static const Oid types[] = {INT8ARRAYOID};
+	const ResourceModel *model = resource->model;
+	const EqualityModel *equality = &model->equalities[index];
+	Statement  *statement = &resource->equalities[index];
 	Side		source;
 	Side		target;
-	bool		isnull;
-	int64		count;
 
+	if (statement->sql != NULL)
+		return statement;
 	if (!FindSide(model, equality->source, &source) || !FindSide(model, equality->target, &target))
 		elog(ERROR, "%s has no value at %s or %s", model->resource, equality->source, equality->target);
 	if (!(source.reference && source.reference->can_change) &&
 		!(target.reference && target.reference->can_change))
+		return NULL;
+	statement->nargs = 1;
+	statement->argtypes = types;
+	statement->sql = MemoryContextStrdup(resource->context, ViolationSql(model, &source, &target));
+	return statement;
+}
+
+static void
+CheckOne(Resource *resource, int index, Datum ids, Problem *problem)
+{
+	const ResourceModel *model = resource->model;
+	const EqualityModel *equality = &model->equalities[index];
+	Statement  *statement = EqualityStatement(resource, index);
+	Datum		values[1] = {ids};
+	bool		isnull;
+	int64		count;
+
+	if (statement == NULL)
 		return;
-	ExecuteWithArgs(ViolationSql(model, &source, &target), 1, types, values, true);
+	StatementRun(statement, values, NULL, true, 0);
 	count = DatumGetInt64(ResultDatum(0, 1, &isnull));
 	if (count == 0)
 		return;
@@ -157,17 +178,17 @@ void
 CascadeCheckEqualities(const char *project, const char *resource,
 					   const int64 *ids, int n, Problem *problem)
 {
-	const ResourceModel *model;
+	Resource   *found;
 	Datum		array;
 
 	if (n == 0)
 		return;
-	model = ResourceFind(project, resource)->model;
-	if (model->nequalities == 0)
+	found = ResourceFind(project, resource);
+	if (found->model->nequalities == 0)
 		return;
 	array = Int8ArrayDatum(n, ids);
 	SnapshotBegin();
-	for (int i = 0; i < model->nequalities; i++)
-		CheckOne(model, &model->equalities[i], array, problem);
+	for (int i = 0; i < found->model->nequalities; i++)
+		CheckOne(found, i, array, problem);
 	SnapshotEnd();
 }

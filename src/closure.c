@@ -264,13 +264,26 @@ ResultIds(int *n)
 }
 
 /* Lock identities for update, waiting; what is gone is not returned. */
-int64 *
+static int64 *
 LockIdentities(const int64 *ids, int n, int *nlocked)
 {
 	Datum		values[1] = {Int8ArrayDatum(n, ids)};
 
 	StatementRun(&lock_update[StoreLockNowait()], values, NULL, false, 0);
 	return ResultIds(nlocked);
+}
+
+/* Close the gate; what we know of the schema must still be so behind it. */
+static void
+CloseGate(void)
+{
+	uint64		generation = StoreGeneration();
+
+	StoreGateClose();
+	if (StoreGeneration() != generation)
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("could not serialize access due to a concurrent deploy")));
 }
 
 /* Is nobody's lock in the way of an update lock on all of them? */
@@ -301,15 +314,29 @@ IdentitiesAreFree(const int64 *ids, int n)
 void
 ClosureMakeRoom(const int64 *ids, int n)
 {
-	uint64		generation = StoreGeneration();
-
 	if (n == 0 || StoreLockNowait() || FAULT_SKIP("fair_gate") || IdentitiesAreFree(ids, n))
 		return;
-	StoreGateClose();
-	if (StoreGeneration() != generation)
-		ereport(ERROR,
-				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-				 errmsg("could not serialize access due to a concurrent deploy")));
+	CloseGate();
+}
+
+/*
+ * Lock one identity whose change needs no other lock before it; false when it
+ * is gone.  While it is free this is one statement.
+ */
+bool
+LockIdentityFirst(int64 document_id)
+{
+	Datum		values[1] = {Int8ArrayDatum(1, &document_id)};
+	int			nlocked;
+
+	if (!StoreLockNowait() && !FAULT_SKIP("fair_gate"))
+	{
+		if (StatementRun(&lock_free, values, NULL, false, 0) == 1)
+			return true;
+		CloseGate();
+	}
+	LockIdentities(&document_id, 1, &nlocked);
+	return nlocked == 1;
 }
 
 /* The ids of the last result's first column, sorted; the result stays. */

@@ -37,6 +37,6 @@ extern int64 *ClosureIds(const Closure *closure, int *n);
 extern ClosureType *ClosureGroup(const int64 *ids, int n);
 extern int64 *IdsOfArgument(ArrayType *array, int *n);
 extern int64 *ParentsOf(const int64 *ids, int n, int *nparents);
-extern int64 *LockIdentities(const int64 *ids, int n, int *nlocked);
+extern bool LockIdentityFirst(int64 document_id);
 
 #endif							/* DMS_CLOSURE_H */

@@ -37,6 +37,7 @@ typedef struct Delete
 } Delete;
 
 static const Oid id_types[] = {INT8OID};
+static const Oid delete_types[] = {INT8OID, INT8OID};
 
 /* The resource of an edge is in its source's key: no join to the parents. */
 static Statement who_refers = {
@@ -51,9 +52,10 @@ static Statement who_refers = {
 };
 
 static Statement delete_document = {
-	.sql = "DELETE FROM dms.Document WHERE DocumentId OPERATOR(pg_catalog.=) $1",
-	.nargs = 1,
-	.argtypes = id_types,
+	.sql = "DELETE FROM dms.Document WHERE DocumentId OPERATOR(pg_catalog.=) $1"
+	" AND ($2 IS NULL OR Etag OPERATOR(pg_catalog.=) $2)",
+	.nargs = 2,
+	.argtypes = delete_types,
 };
 
 static void
@@ -106,23 +108,48 @@ LookAgain(const Delete *delete)
 	SnapshotEnd();
 }
 
+/* Lock one row of a document that foreign keys point at. */
+static void
+LockKeyRow(Resource *resource, Statement *statement, const char *schema,
+		   const char *table, int64 document_id)
+{
+	Datum		values[1] = {Int64GetDatum(document_id)};
+
+	if (statement->sql == NULL)
+	{
+		char	   *sql = psprintf("SELECT FROM %s WHERE documentid OPERATOR(pg_catalog.=) $1 FOR UPDATE",
+								   quote_qualified_identifier(schema, table));
+
+		statement->nargs = 1;
+		statement->argtypes = id_types;
+		statement->sql = MemoryContextStrdup(resource->context, sql);
+	}
+	if (StoreLockNowait())
+		ExecuteWithArgs(psprintf("%s NOWAIT", statement->sql), 1,
+						(Oid[])
+/**INDENT** Error@130: Unbalanced parens */
+						{
+		INT8OID
+/**INDENT** Warning@132: Extra ) */
+	}, values, false);
+/**INDENT** Error@133: Unmatched 'else' */
+	else
+	StatementRun(statement, values, NULL, false, 0);
+}
+
 /* Lock the rows that foreign keys point at. */
 static void
-LockTargets (const Delete *delete)
+LockKeyRows(const Delete *delete)
 {
-	const ResourceModel *model = delete->resource->model;
-	Oid			types[1] = {INT8OID};
-	Datum		values[1] = {Int64GetDatum(delete->document_id)};
-	const char *wait = StoreLockNowait() ? " NOWAIT" : "";
-	const TableModel *root = &model->tables[0];
+	Resource   *resource = delete->resource;
+	const ResourceModel *model = resource->model;
 
-	ExecuteWithArgs(psprintf("SELECT FROM %s WHERE documentid OPERATOR(pg_catalog.=) $1 FOR UPDATE%s",
-							 quote_qualified_identifier(root->schema, root->name), wait),
-					1, types, values, false);
+	LockKeyRow(resource, &resource->lock_root, model->tables[0].schema,
+			   model->tables[0].name, delete->document_id);
+
 	if (model->member_table)
-		ExecuteWithArgs(psprintf("SELECT FROM %s WHERE documentid OPERATOR(pg_catalog.=) $1 FOR UPDATE%s",
-								 quote_qualified_identifier(model->member_schema, model->member_table), wait),
-						1, types, values, false);
+		LockKeyRow(resource, &resource->lock_member, model->member_schema,
+				   model->member_table, delete->document_id);
 }
 
 /*
@@ -158,7 +185,8 @@ RaiseViolated(const Delete *delete, const ErrorData *error)
 static uint64
 DeleteRow(const Delete *delete)
 {
-	Datum		values[1] = {Int64GetDatum(delete->document_id)};
+	Datum		values[2] = {Int64GetDatum(delete->document_id), Int64GetDatum(delete->if_match)};
+	const char *nulls = delete->has_if_match ? "  " : " n";
 	MemoryContext context = CurrentMemoryContext;
 	ResourceOwner owner = CurrentResourceOwner;
 	uint64		deleted = 0;
@@ -168,7 +196,7 @@ DeleteRow(const Delete *delete)
 	MemoryContextSwitchTo(context);
 	PG_TRY();
 	{
-		deleted = StatementRun(&delete_document, values, NULL, false, 0);
+		deleted = StatementRun(&delete_document, values, nulls, false, 0);
 		ReleaseCurrentSubTransaction();
 		MemoryContextSwitchTo(context);
 		CurrentResourceOwner = owner;
@@ -196,7 +224,6 @@ static void
 RunDelete(Delete *delete)
 {
 	DocumentHeader header;
-	int			nlocked;
 
 	SnapshotBegin();
 	if (!ReadHeader(delete->document_id, &header))
@@ -207,19 +234,21 @@ RunDelete(Delete *delete)
 	FAULT_PAUSE("before_delete_lock");
 	if (!FAULT_SKIP("delete_lock"))
 	{
-		ClosureMakeRoom(&delete->document_id, 1);
-		LockIdentities(&delete->document_id, 1, &nlocked);
-		if (nlocked == 0)
+		if (!LockIdentityFirst(delete->document_id))
 			RaiseGone(delete);
-		LockTargets (delete);
+		LockKeyRows(delete);
 	}
-	if (!LockDocument(delete->document_id, &header))
-		RaiseGone(delete);
-	CheckEtag(delete, &header);
 	if (!FAULT_SKIP("delete_look"))
 		LookAgain(delete);
-	if (DeleteRow(delete) == 0)
+	if (DeleteRow(delete) > 0)
+		return;
+
+	/* The delete judged the etag: it is gone, or not what was expected. */
+	SnapshotBegin();
+	if (!ReadHeader(delete->document_id, &header))
 		RaiseGone(delete);
+	CheckEtag(delete, &header);
+	elog(ERROR, "document " INT64_FORMAT " could not be deleted", delete->document_id);
 }
 
 /* Find the document, and what it is. */

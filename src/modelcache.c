@@ -79,8 +79,12 @@ ForgetPlans(Resource * resource)
 	}
 	for (int i = 0; i < resource->model->nprojections; i++)
 		StatementForget(&resource->targets[i]);
+	for (int i = 0; i < resource->model->nequalities; i++)
+		StatementForget(&resource->equalities[i]);
 	StatementForget(&resource->insert_member);
 	StatementForget(&resource->project);
+	StatementForget(&resource->lock_root);
+	StatementForget(&resource->lock_member);
 }
 
 /* At the end of a transaction nobody uses a retired generation any more. */
@@ -164,6 +168,7 @@ LoadResource(Generation * generation, const char *json)
 	resource->model = ModelFromJson(json, strlen(json));
 	resource->context = context;
 	resource->tables = palloc0(sizeof(TableAccess) * Max(resource->model->ntables, 1));
+	resource->equalities = palloc0(sizeof(Statement) * Max(resource->model->nequalities, 1));
 	resource->targets = palloc0(sizeof(Statement) * Max(resource->model->nprojections, 1));
 	MemoryContextSwitchTo(saved);
 	MemoryContextSetParent(context, generation->context);

@@ -31,6 +31,10 @@ typedef struct Resource
 	Statement	project;		/* the identity of documents, from storage */
 	Statement  *targets;		/* the same of what is referred to, as
 								 * model->projections */
+	Statement  *equalities;		/* documents that break a constraint, as
+								 * model->equalities */
+	Statement	lock_root;		/* what foreign keys point at, for a delete */
+	Statement	lock_member;
 	uint64		last_use;
 	struct Resource *next;
 }			Resource;
