@@ -18,6 +18,11 @@
 #error "dms needs PostgreSQL 15 or newer"
 #endif
 
+/* PostgreSQL 16 took the layout of variable-length values out of postgres.h. */
+#if PG_VERSION_NUM >= 160000
+#include "varatt.h"
+#endif
+
 /* PostgreSQL 16 lets semantic actions of the JSON parser return an error. */
 #if PG_VERSION_NUM >= 160000
 #define JSON_ACTION_RESULT JsonParseErrorType

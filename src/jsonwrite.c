@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include "compat.h"
 #include "datetime.h"
 #include "fmgr.h"
 #include "jsonwrite.h"
