@@ -1,0 +1,137 @@
+/*
+ * update.c
+ *		dms.update_document(): writing a document by its id.
+ *
+ * Its identity may change where the schema allows it; then everything that
+ * depends on the old identity follows in the same transaction.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "fmgr.h"
+#include "plan.h"
+#include "resolve.h"
+#include "rows.h"
+#include "utils/builtins.h"
+#include "violations.h"
+#include "write.h"
+
+PG_FUNCTION_INFO_V1(dms_update_document);
+
+static const Oid uuid_types[] = {UUIDOID};
+
+static Statement find_document = {
+	.sql = "SELECT DocumentId, ProjectName, ResourceName FROM dms.Document"
+	" WHERE DocumentUuid OPERATOR(pg_catalog.=) $1",
+	.nargs = 1,
+	.argtypes = uuid_types,
+};
+
+/* Lock the document's identity and all that depend on it. */
+static Closure *
+LockClosure(const Write *write, const pg_uuid_t *uuid, int64 document_id)
+{
+	Closure    *closure = ClosureLock(&document_id, 1);
+
+	if (!ClosureHas(closure, document_id))
+		WriteRaiseGone(write, uuid);
+	return closure;
+}
+
+/* Update a document by its id; its identity may change. */
+static void
+UpdateById(Write *write, const pg_uuid_t *uuid, int64 document_id, bool identity)
+{
+	Closure    *closure = identity ? LockClosure(write, uuid, document_id) : NULL;
+	DocumentHeader header;
+
+	if (!LockDocument(document_id, &header))
+		WriteRaiseGone(write, uuid);
+	WriteCheckEtag(write, &header);
+
+	/*
+	 * Somebody may have changed the identity while we waited: then the body,
+	 * which names the old one, changes it back.
+	 */
+	SnapshotBegin();
+	identity = WriteIdentityDiffers(write, document_id);
+	SnapshotEnd();
+	if (identity)
+		WriteRefuseKeyChange(write);
+	if (identity && closure == NULL)
+		closure = LockClosure(write, uuid, document_id);
+	WriteLocked(write, &header, identity ? closure : NULL);
+}
+
+/* The steps of an update behind the gate. */
+static void
+Update(Write *write, const pg_uuid_t *uuid, int64 document_id)
+{
+	DocumentHeader header;
+	bool		unchanged = false;
+	bool		identity;
+
+	SnapshotBegin();
+	ResolveDocument(write->flat);
+	if (!ReadHeader(document_id, &header))
+		WriteRaiseGone(write, uuid);
+	WriteCheckEtag(write, &header);
+	identity = WriteIdentityDiffers(write, document_id);
+	if (ResolveComplete(write->flat) && !identity)
+	{
+		FlattenSetDocumentId(write->flat, document_id);
+		FlattenSetReferences(write->flat);
+		unchanged = RowsUnchanged(write->resource, document_id, write->flat);
+	}
+	ResolveRefuseDescriptors(write->flat);
+	if (identity)
+		WriteRefuseKeyChange(write);
+	SnapshotEnd();
+	if (unchanged)
+	{
+		WriteFinish(write, WRITE_UNCHANGED, &header);
+		return;
+	}
+	ResolveRefuseReferences(write->flat);
+	if (identity)
+		ClosureMakeRoom(&document_id, 1);
+	LockChildren(write->flat, document_id);
+	PG_TRY();
+	{
+		UpdateById(write, uuid, document_id, identity);
+	}
+	PG_CATCH();
+	{
+		ViolationRethrow(write->flat);
+	}
+	PG_END_TRY();
+}
+
+/* Write a document by its id. */
+Datum
+dms_update_document(PG_FUNCTION_ARGS)
+{
+	static const char *const names[] = {"document_uuid", "document"};
+	StoreSession session;
+	WriteResult result;
+	Write		write;
+	pg_uuid_t  *uuid;
+	Datum		values[1];
+	int64		document_id;
+	bool		isnull;
+
+	WriteRequireArguments(fcinfo, lengthof(names), names);
+	WriteBegin(&session, &write, &result, fcinfo, 2, "dms.update_document()");
+	uuid = PG_GETARG_UUID_P(0);
+	values[0] = UUIDPGetDatum(uuid);
+	SnapshotBegin();
+	if (StatementRun(&find_document, values, NULL, true, 1) == 0)
+		WriteRaiseGone(&write, uuid);
+	document_id = DatumGetInt64(ResultDatum(0, 1, &isnull));
+	write.resource = ResourceFind(ResultText(0, 2), ResultText(0, 3));
+	SnapshotEnd();
+	WriteTakeBody(&write, PG_GETARG_TEXT_PP(1), uuid);
+	Update(&write, uuid, document_id);
+	StoreEnd(&session);
+	PG_RETURN_DATUM(WriteResultRow(fcinfo, &result));
+}

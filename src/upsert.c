@@ -1,0 +1,154 @@
+/*
+ * upsert.c
+ *		dms.upsert_document(): writing a document by its identity.
+ *
+ * The functions below read like the protocol: bring the body into form,
+ * resolve, answer "unchanged" without a lock if it is so, lock what is
+ * referred to, claim or find the identity, lock the document, look again,
+ * write what differs, and let the etag judge.
+ */
+#include "postgres.h"
+
+#include "faults.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "plan.h"
+#include "resolve.h"
+#include "rows.h"
+#include "utils/builtins.h"
+#include "violations.h"
+#include "write.h"
+
+PG_FUNCTION_INFO_V1(dms_upsert_document);
+
+/*
+ * Update the document that had the identity when we looked; false when it is
+ * gone, or has another identity by now.  Without the look behind the lock, an
+ * upsert would write into a document that was renamed while it waited.
+ */
+static bool
+UpdateFound(Write *write, int64 document_id)
+{
+	DocumentHeader header;
+	int64		owner;
+
+	FAULT_PAUSE("before_self_lock");
+	if (!LockDocument(document_id, &header))
+		return false;
+	if (!FAULT_SKIP("self_look"))
+	{
+		SnapshotBegin();
+		owner = ResolveOwn(write->flat);
+		SnapshotEnd();
+		if (owner != document_id)
+			return false;
+	}
+	return WriteLocked(write, &header, NULL);
+}
+
+/* The document that has the identity now; 0: none. */
+static int64
+FindOwn(const Write *write)
+{
+	int64		found;
+
+	SnapshotBegin();
+	found = ResolveOwn(write->flat);
+	SnapshotEnd();
+	return found;
+}
+
+/* Claim the identity, or find who has it, until one of both succeeds. */
+static void
+ClaimOrFind(Write *write, int64 document_id)
+{
+	for (;;)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (document_id == 0)
+		{
+			if (write->has_if_match)
+				WriteRaiseEtag();
+			if (WriteNew(write))
+				return;
+			FAULT_PAUSE("after_lost_claim");
+			document_id = FindOwn(write);
+			if (document_id == 0)
+				continue;
+		}
+		if (UpdateFound(write, document_id))
+			return;
+		document_id = FindOwn(write);
+	}
+}
+
+/*
+ * Resolve everything in one snapshot and, in the same one, see whether the
+ * body is what is stored already: then nothing else happens.
+ */
+static bool
+AnswerUnchanged(Write *write, int64 *document_id)
+{
+	DocumentHeader header;
+	bool		unchanged = false;
+
+	SnapshotBegin();
+	*document_id = ResolveDocument(write->flat);
+	if (*document_id != 0 && ReadHeader(*document_id, &header))
+	{
+		WriteCheckEtag(write, &header);
+		if (ResolveComplete(write->flat))
+		{
+			FlattenSetDocumentId(write->flat, *document_id);
+			FlattenSetReferences(write->flat);
+			unchanged = RowsUnchanged(write->resource, *document_id, write->flat);
+		}
+	}
+	else if (write->has_if_match)
+		WriteRaiseEtag();
+	SnapshotEnd();
+	return unchanged && WriteFinish(write, WRITE_UNCHANGED, &header);
+}
+
+/* The steps of an upsert behind the gate. */
+static void
+Upsert(Write *write)
+{
+	int64		document_id;
+
+	if (AnswerUnchanged(write, &document_id))
+		return;
+	FAULT_PAUSE("after_resolve");
+	ResolveRefuseDescriptors(write->flat);
+	ResolveRefuseReferences(write->flat);
+	LockChildren(write->flat, document_id);
+	PG_TRY();
+	{
+		ClaimOrFind(write, document_id);
+	}
+	PG_CATCH();
+	{
+		ViolationRethrow(write->flat);
+	}
+	PG_END_TRY();
+}
+
+/* Write a document by its identity: insert it, or update what is there. */
+Datum
+dms_upsert_document(PG_FUNCTION_ARGS)
+{
+	static const char *const names[] = {"project", "resource", "document"};
+	StoreSession session;
+	WriteResult result;
+	Write		write;
+
+	WriteRequireArguments(fcinfo, lengthof(names), names);
+	WriteBegin(&session, &write, &result, fcinfo, 3, "dms.upsert_document()");
+	write.resource = ResourceFind(text_to_cstring(PG_GETARG_TEXT_PP(0)),
+								  text_to_cstring(PG_GETARG_TEXT_PP(1)));
+	ResourceRefuseAbstract(write.resource);
+	WriteTakeBody(&write, PG_GETARG_TEXT_PP(2), NULL);
+	Upsert(&write);
+	StoreEnd(&session);
+	PG_RETURN_DATUM(WriteResultRow(fcinfo, &result));
+}

@@ -1,0 +1,270 @@
+/*
+ * write.c
+ *		The steps that all writes of documents share.
+ */
+#include "postgres.h"
+
+#include "body.h"
+#include "cascade.h"
+#include "catalog/pg_type.h"
+#include "edges.h"
+#include "etag.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "plan.h"
+#include "report.h"
+#include "rows.h"
+#include "store.h"
+#include "utils/builtins.h"
+#include "utils/timestamp.h"
+#include "uuid.h"
+#include "write.h"
+
+static const Oid claim_types[] = {UUIDOID, TEXTOID, TEXTOID, UUIDOID, TEXTOID,
+TEXTOID, UUIDOID, TEXTOID};
+
+/*
+ * The primary row alone decides who has an identity; the alias is a plain
+ * insert, since a taken alias is the conflict.
+ */
+static Statement claim = {
+	.sql = "WITH p AS (INSERT INTO dms.ReferentialIdentity (ReferentialId, DocumentId, ProjectName, ResourceName)"
+	" VALUES ($1, pg_catalog.nextval('dms.document_documentid_seq'::pg_catalog.regclass), $2, $3)"
+	" ON CONFLICT (ReferentialId) DO NOTHING RETURNING DocumentId),"
+	" a AS (INSERT INTO dms.ReferentialIdentity (ReferentialId, DocumentId, ProjectName, ResourceName)"
+	" SELECT $4, DocumentId, $5, $6 FROM p WHERE $4 IS NOT NULL),"
+	" l AS (INSERT INTO dms.IdentityLock (DocumentId) SELECT DocumentId FROM p),"
+	" d AS (INSERT INTO dms.Document (DocumentId, DocumentUuid, ProjectName, ResourceName, ResourceVersion)"
+	" SELECT DocumentId, $7, $2, $3, $8 FROM p RETURNING DocumentId, Etag, LastModifiedAt)"
+	" SELECT DocumentId, Etag, LastModifiedAt FROM d",
+	.nargs = 8,
+	.argtypes = claim_types,
+};
+
+static const Oid identity_types[] = {INT8OID, TEXTOID, TEXTOID};
+
+static Statement read_identity = {
+	.sql = "SELECT ReferentialId FROM dms.ReferentialIdentity"
+	" WHERE DocumentId OPERATOR(pg_catalog.=) $1"
+	" AND ProjectName OPERATOR(pg_catalog.=) $2::pg_catalog.varchar"
+	" AND ResourceName OPERATOR(pg_catalog.=) $3::pg_catalog.varchar",
+	.nargs = 3,
+	.argtypes = identity_types,
+};
+
+void
+WriteRaiseEtag(void)
+{
+	ReportError(PROBLEM_ETAG_MISMATCH,
+				"Read the document again and repeat the change on what you then have.",
+				"document was changed since its etag was read");
+}
+
+/* The document is not there; with an etag that was read, it was changed. */
+void
+WriteRaiseGone(const Write *write, const pg_uuid_t *uuid)
+{
+	if (write->has_if_match)
+		WriteRaiseEtag();
+	ReportError(PROBLEM_NO_DOCUMENT, NULL, "there is no document %s",
+				DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(uuid))));
+}
+
+/* A cheap early look: the check under the lock decides. */
+void
+WriteCheckEtag(const Write *write, const DocumentHeader *header)
+{
+	if (write->has_if_match && header->etag != write->if_match)
+		WriteRaiseEtag();
+}
+
+bool
+WriteFinish(Write *write, WriteOutcome outcome, const DocumentHeader *header)
+{
+	write->result->outcome = outcome;
+	write->result->document = *header;
+	return true;
+}
+
+/* Parameters that stand for an alias; NULLs where there is no superclass. */
+static void
+SetAlias(const FlatDocument *flat, Datum *values, char *nulls)
+{
+	const ResourceModel *model = flat->model;
+
+	if (model->superclass_resource == NULL)
+	{
+		nulls[0] = nulls[1] = nulls[2] = 'n';
+		return;
+	}
+	values[0] = UUIDPGetDatum(&flat->alias);
+	values[1] = CStringGetTextDatum(model->superclass_project);
+	values[2] = CStringGetTextDatum(model->superclass_resource);
+}
+
+/* Claim the identity for a new document; false when somebody has it. */
+static bool
+ClaimIdentity(const FlatDocument *flat, DocumentHeader *header)
+{
+	const ResourceModel *model = flat->model;
+	Datum		values[8];
+	char		nulls[] = "        ";
+	bool		isnull;
+
+	UuidV7(&header->uuid);
+	values[0] = UUIDPGetDatum(&flat->primary);
+	values[1] = CStringGetTextDatum(model->project);
+	values[2] = CStringGetTextDatum(model->resource);
+	SetAlias(flat, &values[3], &nulls[3]);
+	values[6] = UUIDPGetDatum(&header->uuid);
+	values[7] = CStringGetTextDatum(model->version);
+	if (StatementRun(&claim, values, nulls, false, 0) == 0)
+		return false;
+	header->document_id = DatumGetInt64(ResultDatum(0, 1, &isnull));
+	header->etag = DatumGetInt64(ResultDatum(0, 2, &isnull));
+	header->last_modified = DatumGetTimestampTz(ResultDatum(0, 3, &isnull));
+	return true;
+}
+
+/* A new document, if its identity is free. */
+bool
+WriteNew(Write *write)
+{
+	DocumentHeader header;
+
+	if (!ClaimIdentity(write->flat, &header))
+		return false;
+	FlattenSetDocumentId(write->flat, header.document_id);
+	FlattenSetReferences(write->flat);
+	RowsInsert(write->resource, write->flat);
+	EdgesInsert(header.document_id, write->flat);
+	return WriteFinish(write, WRITE_INSERTED, &header);
+}
+
+/* Write what differs into a document that is locked. */
+bool
+WriteLocked(Write *write, DocumentHeader *header, const Closure *closure)
+{
+	bool		differs;
+
+	WriteCheckEtag(write, header);
+	FlattenSetDocumentId(write->flat, header->document_id);
+	FlattenSetReferences(write->flat);
+	if (closure != NULL)
+		CascadeMoveIdentity(write->flat, header->document_id);
+	differs = RowsUpdate(write->resource, header->document_id, write->flat, closure != NULL);
+	differs |= EdgesDiff(header->document_id, write->flat);
+	if (!differs && closure == NULL)
+		return WriteFinish(write, WRITE_UNCHANGED, header);
+	if (closure != NULL)
+		CascadeRun(closure, &header->document_id, 1);
+	if (!EtagBump(header, write->flat->model->version, write->has_if_match, write->if_match))
+		WriteRaiseEtag();
+	return WriteFinish(write, WRITE_UPDATED, header);
+}
+
+/* Has the document another identity than the body? */
+bool
+WriteIdentityDiffers(const Write *write, int64 document_id)
+{
+	const ResourceModel *model = write->flat->model;
+	Datum		values[3] = {Int64GetDatum(document_id),
+	CStringGetTextDatum(model->project), CStringGetTextDatum(model->resource)};
+	bool		isnull;
+	pg_uuid_t  *stored;
+
+	if (StatementRun(&read_identity, values, NULL, true, 1) == 0)
+		return true;
+	stored = DatumGetUUIDP(ResultDatum(0, 1, &isnull));
+	return memcmp(stored, &write->flat->primary, UUID_LEN) != 0;
+}
+
+void
+WriteRefuseKeyChange(const Write *write)
+{
+	const ResourceModel *model = write->flat->model;
+	Problem    *problem;
+
+	if (model->allow_identity_updates)
+		return;
+	problem = ProblemNew(PROBLEM_KEY_CHANGE);
+	ProblemNote(problem, "Identifying values of %s cannot be changed. Delete the document and create it anew.",
+				model->resource);
+	ProblemRaise(problem, "identity of %s cannot be changed", model->resource);
+}
+
+/* An id in the body of an update must be that of the document. */
+static void
+CheckBodyId(const char *id, const pg_uuid_t *uuid)
+{
+	const char *expected = DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(uuid)));
+	Problem    *problem;
+
+	if (id == NULL || pg_strcasecmp(id, expected) == 0)
+		return;
+	problem = ProblemNew(PROBLEM_ID_MISMATCH);
+	ProblemNote(problem, "The id in the document is \"%s\", but the document to update is \"%s\".", id, expected);
+	ProblemRaise(problem, "id in the document differs from the document to update");
+}
+
+/*
+ * Parse, canonicalise, check and flatten a body; with the id of the document
+ * that it is for, if that is known.
+ */
+void
+WriteTakeBody(Write *write, text *document, const pg_uuid_t *uuid)
+{
+	const ResourceModel *model = write->resource->model;
+	const char *id;
+	JNode	   *body = BodyParse(VARDATA_ANY(document), VARSIZE_ANY_EXHDR(document),
+								 uuid ? BODY_FOR_UPDATE : BODY_FOR_UPSERT, &id);
+
+	BodyCheck(model, body);
+	if (uuid != NULL)
+		CheckBodyId(id, uuid);
+	BodyCheckRules(model, body);
+	write->flat = Flatten(model, body);
+}
+
+/* The result as a row of dms.write_result. */
+Datum
+WriteResultRow(FunctionCallInfo fcinfo, const WriteResult *result)
+{
+	static const char *const outcomes[] = {"inserted", "updated", "unchanged"};
+	TupleDesc	descriptor;
+	Datum		values[5];
+	bool		nulls[5] = {false};
+
+	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	values[0] = CStringGetTextDatum(outcomes[result->outcome]);
+	values[1] = UUIDPGetDatum(&result->document.uuid);
+	values[2] = Int64GetDatum(result->document.document_id);
+	values[3] = Int64GetDatum(result->document.etag);
+	values[4] = TimestampTzGetDatum(result->document.last_modified);
+	return HeapTupleGetDatum(heap_form_tuple(descriptor, values, nulls));
+}
+
+/* Arguments without which there is nothing to do. */
+void
+WriteRequireArguments(FunctionCallInfo fcinfo, int n, const char *const *names)
+{
+	for (int i = 0; i < n; i++)
+		if (PG_ARGISNULL(i))
+			ReportError(PROBLEM_ARGUMENT, NULL, "%s must not be null", names[i]);
+}
+
+/* Pass the gate; behind it, models are current until the transaction ends. */
+void
+WriteBegin(StoreSession *session, Write *write, WriteResult *result,
+		   FunctionCallInfo fcinfo, int if_match_argument, const char *function)
+{
+	PreventCommandIfReadOnly(function);
+	StoreGate(RowExclusiveLock);
+	memset(write, 0, sizeof(Write));
+	write->result = result;
+	write->has_if_match = !PG_ARGISNULL(if_match_argument);
+	if (write->has_if_match)
+		write->if_match = PG_GETARG_INT64(if_match_argument);
+	StoreBegin(session, RIGHTS_OF_OWNER);
+}

@@ -1,0 +1,56 @@
+/*
+ * write.h
+ *		One write of a document, from body to result.
+ */
+#ifndef DMS_WRITE_H
+#define DMS_WRITE_H
+
+#include "postgres.h"
+
+#include "closure.h"
+#include "flatten.h"
+#include "fmgr.h"
+#include "locks.h"
+#include "modelcache.h"
+#include "plan.h"
+
+typedef enum WriteOutcome
+{
+	WRITE_INSERTED,
+	WRITE_UPDATED,
+	WRITE_UNCHANGED
+} WriteOutcome;
+
+typedef struct WriteResult
+{
+	WriteOutcome outcome;
+	DocumentHeader document;
+} WriteResult;
+
+typedef struct Write
+{
+	Resource   *resource;
+	FlatDocument *flat;
+	bool		has_if_match;
+	int64		if_match;
+	WriteResult *result;
+} Write;
+
+extern void WriteRequireArguments(FunctionCallInfo fcinfo, int n,
+								  const char *const *names);
+extern void WriteBegin(StoreSession *session, Write *write, WriteResult *result,
+					   FunctionCallInfo fcinfo, int if_match_argument,
+					   const char *function);
+extern void WriteTakeBody(Write *write, text *document, const pg_uuid_t *uuid);
+extern void WriteCheckEtag(const Write *write, const DocumentHeader *header);
+extern bool WriteIdentityDiffers(const Write *write, int64 document_id);
+extern void WriteRefuseKeyChange(const Write *write);
+extern bool WriteNew(Write *write);
+extern bool WriteLocked(Write *write, DocumentHeader *header, const Closure *closure);
+extern bool WriteFinish(Write *write, WriteOutcome outcome,
+						const DocumentHeader *header);
+extern Datum WriteResultRow(FunctionCallInfo fcinfo, const WriteResult *result);
+extern void WriteRaiseEtag(void) pg_attribute_noreturn();
+extern void WriteRaiseGone(const Write *write, const pg_uuid_t *uuid) pg_attribute_noreturn();
+
+#endif							/* DMS_WRITE_H */
