@@ -1,0 +1,2 @@
+-- The same as without the temporary table: edges need no look.
+@include client/unchanged.sql@

@@ -1,0 +1,3 @@
+SELECT dms.upsert_document('Ed-Fi', 'StudentSchoolAssociation', (
+@include body.part@
+)::json);

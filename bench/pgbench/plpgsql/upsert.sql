@@ -1,0 +1,3 @@
+SELECT @store@.upsert((
+@include body.part@
+)::json);
