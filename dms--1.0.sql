@@ -327,6 +327,13 @@ AS 'MODULE_PATHNAME', 'dms_update_document';
 COMMENT ON FUNCTION dms.update_document(uuid, json, bigint) IS
 'writes a document by its id; its identity may change where the schema allows it (a jsonb body needs ::json)';
 
+CREATE FUNCTION dms.update_documents(document_uuids uuid[], documents json[])
+RETURNS SETOF dms.write_result
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_update_documents';
+COMMENT ON FUNCTION dms.update_documents(uuid[], json[]) IS
+'writes several documents by their ids, all or none; they may swap identities';
+
 CREATE FUNCTION dms.delete_document(document_uuid uuid, if_match bigint DEFAULT NULL) RETURNS boolean
 LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'dms_delete_document';
@@ -373,7 +380,7 @@ REVOKE EXECUTE ON FUNCTION dms.core_ddl(), dms.deploy_schema(json[]),
 	dms.plan_schema(json[]), dms.instance_id(), dms.resources(),
 	dms.describe_resource(text, text), dms.schema_diagram(text, text),
 	dms.upsert_document(text, text, json, bigint),
-	dms.update_document(uuid, json, bigint),
+	dms.update_document(uuid, json, bigint), dms.update_documents(uuid[], json[]),
 	dms.delete_document(uuid, bigint),
 	dms.lock_identity_closure(bigint[]), dms.recompute_identities(bigint[]),
 	dms.get_document(uuid),
@@ -382,7 +389,7 @@ GRANT EXECUTE ON FUNCTION dms.core_ddl(), dms.deploy_schema(json[]),
 	dms.plan_schema(json[]), dms.instance_id(), dms.resources(),
 	dms.describe_resource(text, text), dms.schema_diagram(text, text),
 	dms.upsert_document(text, text, json, bigint),
-	dms.update_document(uuid, json, bigint),
+	dms.update_document(uuid, json, bigint), dms.update_documents(uuid[], json[]),
 	dms.delete_document(uuid, bigint),
 	dms.lock_identity_closure(bigint[]), dms.recompute_identities(bigint[]),
 	dms.get_document(uuid),

@@ -99,7 +99,7 @@ static Statement claim_missing = {
  * taken is a violation that the caller tells.
  */
 void
-CascadeMoveIdentity(const FlatDocument *flat, int64 document_id)
+CascadeClaimIdentity(const FlatDocument *flat, int64 document_id)
 {
 	const ResourceModel *model = flat->model;
 	Datum		values[7];
@@ -117,8 +117,16 @@ CascadeMoveIdentity(const FlatDocument *flat, int64 document_id)
 		values[5] = CStringGetTextDatum(model->superclass_project);
 		values[6] = CStringGetTextDatum(model->superclass_resource);
 	}
-	StatementRun(&forget_identity, values, NULL, false, 0);
 	StatementRun(&claim_identity, values, nulls, false, 0);
+}
+
+/* Let go of a document's identity, before it or another takes a new one. */
+void
+CascadeForgetIdentity(int64 document_id)
+{
+	Datum		values[1] = {Int64GetDatum(document_id)};
+
+	StatementRun(&forget_identity, values, NULL, false, 0);
 }
 
 static NewIds *
@@ -280,15 +288,15 @@ IsAmong(int64 id, const int64 *ids, int n)
 	return false;
 }
 
-/* Ids without the seeds, which are written by themselves. */
+/* Ids without some others. */
 static int64 *
-WithoutSeeds(const int64 *ids, int n, const int64 *seeds, int nseeds, int *left)
+Without(const int64 *ids, int n, const int64 *some, int nsome, int *left)
 {
 	int64	   *others = palloc_extended(sizeof(int64) * Max(n, 1), MCXT_ALLOC_HUGE);
 
 	*left = 0;
 	for (int i = 0; i < n; i++)
-		if (!IsAmong(ids[i], seeds, nseeds))
+		if (!IsAmong(ids[i], some, nsome))
 			others[(*left)++] = ids[i];
 	return others;
 }
@@ -302,7 +310,7 @@ RecomputeMembers(const Closure *closure, const int64 *seeds, int nseeds)
 	for (ClosureType *t = closure->types; t != NULL; t = t->next)
 	{
 		int			n;
-		int64	   *ids = WithoutSeeds(t->ids, t->n, seeds, nseeds, &n);
+		int64	   *ids = Without(t->ids, t->n, seeds, nseeds, &n);
 
 		if (n > 0)
 			list = RecomputeType(t->project, t->resource, ids, n, list);
@@ -349,9 +357,13 @@ CompareIds(const void *a, const void *b)
 	return left < right ? -1 : left > right;
 }
 
-/* All that follows from new identities of the seeds. */
+/*
+ * All that follows from new identities of the seeds.  Documents that the
+ * caller writes bump their own etags.
+ */
 void
-CascadeRun(const Closure *closure, const int64 *seeds, int nseeds)
+CascadeRun(const Closure *closure, const int64 *seeds, int nseeds,
+		   const int64 *written, int nwritten)
 {
 	int			nmembers;
 	int			nparents;
@@ -365,7 +377,8 @@ CascadeRun(const Closure *closure, const int64 *seeds, int nseeds)
 	parents = OuterParents(closure, members, nmembers, &nparents);
 	if (!FAULT_SKIP("equality"))
 		CheckEqualities(closure, parents, nparents);
-	members = WithoutSeeds(members, nmembers, seeds, nseeds, &nothers);
+	members = Without(members, nmembers, written, nwritten, &nothers);
+	parents = Without(parents, nparents, written, nwritten, &nparents);
 	changed = palloc_extended(sizeof(int64) * Max(nothers + nparents, 1), MCXT_ALLOC_HUGE);
 	memcpy(changed, members, sizeof(int64) * nothers);
 	memcpy(changed + nothers, parents, sizeof(int64) * nparents);

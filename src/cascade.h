@@ -11,8 +11,10 @@
 #include "flatten.h"
 #include "report.h"
 
-extern void CascadeMoveIdentity(const FlatDocument *flat, int64 document_id);
-extern void CascadeRun(const Closure *closure, const int64 *seeds, int nseeds);
+extern void CascadeForgetIdentity(int64 document_id);
+extern void CascadeClaimIdentity(const FlatDocument *flat, int64 document_id);
+extern void CascadeRun(const Closure *closure, const int64 *seeds, int nseeds,
+					   const int64 *written, int nwritten);
 
 /* cascadeequality.c */
 extern void CascadeCheckEqualities(const char *project, const char *resource,

@@ -16,14 +16,14 @@ typedef struct Row
 {
 	Datum	   *values;
 	bool	   *nulls;
-}			Row;
+} Row;
 
 typedef struct RowSet
 {
 	Row		   *rows;			/* in order of the key */
 	int			nrows;
 	int			capacity;
-}			RowSet;
+} RowSet;
 
 /*
  * One reference in a body.  The foreign-key column and the edge are both made
@@ -37,7 +37,8 @@ typedef struct ReferenceUse
 	pg_uuid_t	referential_id;
 	int64		document_id;	/* 0: not resolved */
 	bool		own;			/* the document refers to itself */
-}			ReferenceUse;
+	bool		settled;		/* names what the same call writes */
+} ReferenceUse;
 
 typedef struct FlatDocument
 {
@@ -49,18 +50,18 @@ typedef struct FlatDocument
 	pg_uuid_t	primary;		/* ReferentialId */
 	pg_uuid_t	alias;			/* ReferentialId under the superclass */
 	char	  **identity;		/* values, as model->identity */
-}			FlatDocument;
+} FlatDocument;
 
-extern FlatDocument * Flatten(const ResourceModel *model, JNode *body);
-extern void FlattenSetDocumentId(FlatDocument * flat, int64 document_id);
-extern void FlattenSetReferences(FlatDocument * flat);
+extern FlatDocument *Flatten(const ResourceModel *model, JNode *body);
+extern void FlattenSetDocumentId(FlatDocument *flat, int64 document_id);
+extern void FlattenSetReferences(FlatDocument *flat);
 
 /* identity.c */
-extern void IdentityCompute(FlatDocument * flat, JNode *body);
-extern void IdentityOfReference(ReferenceUse * use);
+extern void IdentityCompute(FlatDocument *flat, JNode *body);
+extern void IdentityOfReference(ReferenceUse *use);
 extern void IdentityHash(const ResourceModel *model, char **values,
 						 pg_uuid_t *primary, pg_uuid_t *alias);
-extern bool DescriptorOfMember(const ReferenceUse * use, int member,
+extern bool DescriptorOfMember(const ReferenceUse *use, int member,
 							   pg_uuid_t *referential_id);
 
 #endif							/* DMS_FLATTEN_H */

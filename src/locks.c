@@ -81,7 +81,7 @@ LocksInit(void)
 static bool
 NeedsLock(const ReferenceUse *use, int64 own_id)
 {
-	if (use->own || use->document_id == own_id)
+	if (use->own || use->settled || use->document_id == own_id)
 		return false;
 	return use->reference->can_change || lock_scope == LOCK_ALL;
 }

@@ -121,7 +121,8 @@ dms_update_document(PG_FUNCTION_ARGS)
 	bool		isnull;
 
 	WriteRequireArguments(fcinfo, lengthof(names), names);
-	WriteBegin(&session, &write, &result, fcinfo, 2, "dms.update_document()");
+	WriteBegin(&session, "dms.update_document()");
+	WriteInit(&write, &result, fcinfo, 2);
 	uuid = PG_GETARG_UUID_P(0);
 	values[0] = UUIDPGetDatum(uuid);
 	SnapshotBegin();

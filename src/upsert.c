@@ -143,7 +143,8 @@ dms_upsert_document(PG_FUNCTION_ARGS)
 	Write		write;
 
 	WriteRequireArguments(fcinfo, lengthof(names), names);
-	WriteBegin(&session, &write, &result, fcinfo, 3, "dms.upsert_document()");
+	WriteBegin(&session, "dms.upsert_document()");
+	WriteInit(&write, &result, fcinfo, 3);
 	write.resource = ResourceFind(text_to_cstring(PG_GETARG_TEXT_PP(0)),
 								  text_to_cstring(PG_GETARG_TEXT_PP(1)));
 	ResourceRefuseAbstract(write.resource);

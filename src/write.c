@@ -151,13 +151,16 @@ WriteLocked(Write *write, DocumentHeader *header, const Closure *closure)
 	FlattenSetDocumentId(write->flat, header->document_id);
 	FlattenSetReferences(write->flat);
 	if (closure != NULL)
-		CascadeMoveIdentity(write->flat, header->document_id);
+	{
+		CascadeForgetIdentity(header->document_id);
+		CascadeClaimIdentity(write->flat, header->document_id);
+	}
 	differs = RowsUpdate(write->resource, header->document_id, write->flat, closure != NULL);
 	differs |= EdgesDiff(header->document_id, write->flat);
 	if (!differs && closure == NULL)
 		return WriteFinish(write, WRITE_UNCHANGED, header);
 	if (closure != NULL)
-		CascadeRun(closure, &header->document_id, 1);
+		CascadeRun(closure, &header->document_id, 1, &header->document_id, 1);
 	if (!EtagBump(header, write->flat->model->version, write->has_if_match, write->if_match))
 		WriteRaiseEtag();
 	return WriteFinish(write, WRITE_UPDATED, header);
@@ -226,22 +229,30 @@ WriteTakeBody(Write *write, text *document, const pg_uuid_t *uuid)
 	write->flat = Flatten(model, body);
 }
 
-/* The result as a row of dms.write_result. */
-Datum
-WriteResultRow(FunctionCallInfo fcinfo, const WriteResult *result)
+/* The columns of dms.write_result. */
+void
+WriteResultValues(const WriteResult *result, Datum *values)
 {
 	static const char *const outcomes[] = {"inserted", "updated", "unchanged"};
-	TupleDesc	descriptor;
-	Datum		values[5];
-	bool		nulls[5] = {false};
 
-	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
 	values[0] = CStringGetTextDatum(outcomes[result->outcome]);
 	values[1] = UUIDPGetDatum(&result->document.uuid);
 	values[2] = Int64GetDatum(result->document.document_id);
 	values[3] = Int64GetDatum(result->document.etag);
 	values[4] = TimestampTzGetDatum(result->document.last_modified);
+}
+
+/* The result as a row of dms.write_result. */
+Datum
+WriteResultRow(FunctionCallInfo fcinfo, const WriteResult *result)
+{
+	TupleDesc	descriptor;
+	Datum		values[WRITE_RESULT_COLUMNS];
+	bool		nulls[WRITE_RESULT_COLUMNS] = {false};
+
+	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	WriteResultValues(result, values);
 	return HeapTupleGetDatum(heap_form_tuple(descriptor, values, nulls));
 }
 
@@ -256,15 +267,21 @@ WriteRequireArguments(FunctionCallInfo fcinfo, int n, const char *const *names)
 
 /* Pass the gate; behind it, models are current until the transaction ends. */
 void
-WriteBegin(StoreSession *session, Write *write, WriteResult *result,
-		   FunctionCallInfo fcinfo, int if_match_argument, const char *function)
+WriteBegin(StoreSession *session, const char *function)
 {
 	PreventCommandIfReadOnly(function);
 	StoreGate(RowExclusiveLock);
+	StoreBegin(session, RIGHTS_OF_OWNER);
+}
+
+/* Start a write whose if_match is this argument of the function. */
+void
+WriteInit(Write *write, WriteResult *result, FunctionCallInfo fcinfo,
+		  int if_match_argument)
+{
 	memset(write, 0, sizeof(Write));
 	write->result = result;
 	write->has_if_match = !PG_ARGISNULL(if_match_argument);
 	if (write->has_if_match)
 		write->if_match = PG_GETARG_INT64(if_match_argument);
-	StoreBegin(session, RIGHTS_OF_OWNER);
 }

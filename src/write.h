@@ -27,6 +27,9 @@ typedef struct WriteResult
 	DocumentHeader document;
 } WriteResult;
 
+/* Columns of dms.write_result. */
+#define WRITE_RESULT_COLUMNS 5
+
 typedef struct Write
 {
 	Resource   *resource;
@@ -38,9 +41,9 @@ typedef struct Write
 
 extern void WriteRequireArguments(FunctionCallInfo fcinfo, int n,
 								  const char *const *names);
-extern void WriteBegin(StoreSession *session, Write *write, WriteResult *result,
-					   FunctionCallInfo fcinfo, int if_match_argument,
-					   const char *function);
+extern void WriteBegin(StoreSession *session, const char *function);
+extern void WriteInit(Write *write, WriteResult *result, FunctionCallInfo fcinfo,
+					  int if_match_argument);
 extern void WriteTakeBody(Write *write, text *document, const pg_uuid_t *uuid);
 extern void WriteCheckEtag(const Write *write, const DocumentHeader *header);
 extern bool WriteIdentityDiffers(const Write *write, int64 document_id);
@@ -49,6 +52,7 @@ extern bool WriteNew(Write *write);
 extern bool WriteLocked(Write *write, DocumentHeader *header, const Closure *closure);
 extern bool WriteFinish(Write *write, WriteOutcome outcome,
 						const DocumentHeader *header);
+extern void WriteResultValues(const WriteResult *result, Datum *values);
 extern Datum WriteResultRow(FunctionCallInfo fcinfo, const WriteResult *result);
 extern void WriteRaiseEtag(void) pg_attribute_noreturn();
 extern void WriteRaiseGone(const Write *write, const pg_uuid_t *uuid) pg_attribute_noreturn();

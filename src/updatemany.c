@@ -1,0 +1,413 @@
+/*
+ * updatemany.c
+ *		dms.update_documents(): several documents, all or nothing.
+ *
+ * The phases are those of one update, each over all documents before the next
+ * begins.  Identities are let go of before any is claimed, so that documents
+ * can swap them; references are resolved to what will be, not to what was.
+ */
+#include "postgres.h"
+
+#include "cascade.h"
+#include "catalog/pg_type.h"
+#include "edges.h"
+#include "etag.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "report.h"
+#include "resolve.h"
+#include "rows.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "violations.h"
+#include "write.h"
+
+PG_FUNCTION_INFO_V1(dms_update_documents);
+
+/* One of the documents. */
+typedef struct BatchItem
+{
+	Write		write;
+	WriteResult result;
+	pg_uuid_t  *uuid;
+	int64		document_id;
+	bool		identity;		/* its identity changes */
+	bool		differs;
+	DocumentHeader header;
+}			BatchItem;
+
+typedef struct Batch
+{
+	BatchItem  *items;
+	BatchItem **by_id;			/* ascending, for locks */
+	int			n;
+	int64	   *ids;			/* ascending */
+	int64	   *seeds;			/* ascending: those whose identity changes */
+	int			nseeds;
+	int			position;		/* at work, for messages */
+}			Batch;
+
+static const Oid find_types[] = {UUIDARRAYOID};
+
+static Statement find_documents = {
+	.sql = "SELECT DocumentUuid, DocumentId, ProjectName, ResourceName FROM dms.Document"
+	" WHERE DocumentUuid OPERATOR(pg_catalog.=) ANY ($1)",
+	.nargs = 1,
+	.argtypes = find_types,
+};
+
+/* Say which of the documents an error is about. */
+static void
+TellPosition(void *arg)
+{
+	errcontext("document %d of the call", ((Batch *) arg)->position + 1);
+}
+
+static int
+CompareItems(const void *a, const void *b)
+{
+	int64		left = (*(BatchItem * const *) a)->document_id;
+	int64		right = (*(BatchItem * const *) b)->document_id;
+
+	return left < right ? -1 : left > right;
+}
+
+/* The items in order of their ids; one that stands twice is refused. */
+static void
+SortItems(Batch * batch)
+{
+	batch->by_id = palloc(sizeof(BatchItem *) * Max(batch->n, 1));
+	batch->ids = palloc(sizeof(int64) * Max(batch->n, 1));
+	batch->seeds = palloc(sizeof(int64) * Max(batch->n, 1));
+	for (int i = 0; i < batch->n; i++)
+		batch->by_id[i] = &batch->items[i];
+	qsort(batch->by_id, batch->n, sizeof(BatchItem *), CompareItems);
+	for (int i = 0; i < batch->n; i++)
+	{
+		batch->ids[i] = batch->by_id[i]->document_id;
+		if (i > 0 && batch->ids[i - 1] == batch->ids[i])
+			ReportError(PROBLEM_ARGUMENT, NULL, "documents %d and %d of the call are the same",
+						(int) (Min(batch->by_id[i - 1], batch->by_id[i]) - batch->items) + 1,
+						(int) (Max(batch->by_id[i - 1], batch->by_id[i]) - batch->items) + 1);
+	}
+}
+
+/* Find all documents in one statement. */
+static void
+FindItems(Batch * batch, Datum uuids)
+{
+	bool		isnull;
+
+	SnapshotBegin();
+	StatementRun(&find_documents, &uuids, NULL, true, 0);
+	for (uint64 i = 0; i < SPI_processed; i++)
+	{
+		pg_uuid_t  *uuid = DatumGetUUIDP(ResultDatum(i, 1, &isnull));
+		SPITupleTable *found = SPI_tuptable;
+		uint64		nfound = SPI_processed;
+
+		for (int j = 0; j < batch->n; j++)
+			if (memcmp(batch->items[j].uuid, uuid, UUID_LEN) == 0)
+			{
+				batch->items[j].document_id = DatumGetInt64(ResultDatum(i, 2, &isnull));
+				batch->items[j].write.resource = ResourceFind(ResultText(i, 3), ResultText(i, 4));
+				SPI_tuptable = found;
+				SPI_processed = nfound;
+			}
+	}
+	SnapshotEnd();
+	for (int i = 0; i < batch->n; i++)
+		if (batch->items[i].document_id == 0)
+			WriteRaiseGone(&batch->items[i].write, batch->items[i].uuid);
+}
+
+/* The document of the batch that will have this identity; NULL: none. */
+static BatchItem *
+FutureOwner(Batch * batch, const pg_uuid_t *id)
+{
+	for (int i = 0; i < batch->n; i++)
+	{
+		FlatDocument *flat = batch->items[i].write.flat;
+
+		if (memcmp(id, &flat->primary, UUID_LEN) == 0 ||
+			(flat->model->superclass_resource && memcmp(id, &flat->alias, UUID_LEN) == 0))
+			return &batch->items[i];
+	}
+	return NULL;
+}
+
+static bool
+IsInBatch(const Batch * batch, int64 document_id)
+{
+	for (int i = 0; i < batch->n; i++)
+		if (batch->ids[i] == document_id)
+			return true;
+	return false;
+}
+
+/*
+ * Resolve a reference to what will be: identities that the batch gives come
+ * first, and those that it takes away are gone.
+ */
+static void
+ResolveUse(Batch * batch, ReferenceUse *use)
+{
+	BatchItem  *owner;
+
+	if (use->own)
+		return;
+	owner = FutureOwner(batch, &use->referential_id);
+	if (owner != NULL)
+	{
+		use->document_id = owner->document_id;
+		use->settled = true;
+	}
+	else if (IsInBatch(batch, use->document_id))
+		use->document_id = 0;
+}
+
+/* References and changes of identity of all documents, in one snapshot. */
+static void
+ResolveItems(Batch * batch)
+{
+	SnapshotBegin();
+	for (batch->position = 0; batch->position < batch->n; batch->position++)
+	{
+		BatchItem  *item = &batch->items[batch->position];
+		FlatDocument *flat = item->write.flat;
+
+		ResolveDocument(flat);
+		for (int i = 0; i < flat->nuses; i++)
+			ResolveUse(batch, &flat->uses[i]);
+		item->identity = WriteIdentityDiffers(&item->write, item->document_id);
+		ResolveRefuseDescriptors(flat);
+		if (item->identity)
+			WriteRefuseKeyChange(&item->write);
+		ResolveRefuseReferences(flat);
+	}
+	SnapshotEnd();
+}
+
+static void
+GatherSeeds(Batch * batch)
+{
+	batch->nseeds = 0;
+	for (int i = 0; i < batch->n; i++)
+		if (batch->by_id[i]->identity)
+			batch->seeds[batch->nseeds++] = batch->by_id[i]->document_id;
+}
+
+/* Lock what all documents refer to, as if it were one document. */
+static void
+LockAllChildren(Batch * batch)
+{
+	FlatDocument merged = {0};
+	int			at = 0;
+
+	for (int i = 0; i < batch->n; i++)
+		merged.nuses += batch->items[i].write.flat->nuses;
+	merged.uses = palloc(sizeof(ReferenceUse) * Max(merged.nuses, 1));
+	for (int i = 0; i < batch->n; i++)
+	{
+		FlatDocument *flat = batch->items[i].write.flat;
+
+		memcpy(merged.uses + at, flat->uses, sizeof(ReferenceUse) * flat->nuses);
+		at += flat->nuses;
+	}
+	LockChildren(&merged, 0);
+	at = 0;
+	for (int i = 0; i < batch->n; i++)
+	{
+		FlatDocument *flat = batch->items[i].write.flat;
+
+		memcpy(flat->uses, merged.uses + at, sizeof(ReferenceUse) * flat->nuses);
+		at += flat->nuses;
+	}
+}
+
+/* Lock the documents in order, and see that nothing was decided too early. */
+static void
+LockItems(Batch * batch, const Closure *closure)
+{
+	for (int i = 0; i < batch->n; i++)
+	{
+		BatchItem  *item = batch->by_id[i];
+		bool		identity;
+
+		batch->position = item - batch->items;
+		if (item->identity && !ClosureHas(closure, item->document_id))
+			WriteRaiseGone(&item->write, item->uuid);
+		if (!LockDocument(item->document_id, &item->header))
+			WriteRaiseGone(&item->write, item->uuid);
+		SnapshotBegin();
+		identity = WriteIdentityDiffers(&item->write, item->document_id);
+		SnapshotEnd();
+		if (identity && !item->identity)
+			ereport(ERROR,
+					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+					 errmsg("could not serialize access due to a concurrent change of identity")));
+		item->identity = identity;
+	}
+}
+
+/* Natural keys may collide until all documents are written. */
+static void
+DeferNaturalKeys(Batch * batch, const char *mode)
+{
+	for (int i = 0; i < batch->n; i++)
+	{
+		const TableModel *root = &batch->items[i].write.flat->model->tables[0];
+
+		for (int j = 0; batch->items[i].identity && j < root->nuniques; j++)
+			if (root->uniques[j].natural_key)
+				ExecuteSql(psprintf("SET CONSTRAINTS %s %s",
+									quote_qualified_identifier(root->schema, root->uniques[j].name), mode));
+	}
+}
+
+/* New identities, rows and edges of all documents. */
+static void
+WriteItems(Batch * batch)
+{
+	for (int i = 0; i < batch->n; i++)
+		if (batch->by_id[i]->identity)
+			CascadeForgetIdentity(batch->by_id[i]->document_id);
+	DeferNaturalKeys(batch, "DEFERRED");
+	for (int i = 0; i < batch->n; i++)
+	{
+		BatchItem  *item = batch->by_id[i];
+		FlatDocument *flat = item->write.flat;
+
+		CHECK_FOR_INTERRUPTS();
+		batch->position = item - batch->items;
+		if (item->identity)
+			CascadeClaimIdentity(flat, item->document_id);
+		FlattenSetDocumentId(flat, item->document_id);
+		FlattenSetReferences(flat);
+		item->differs = RowsUpdate(item->write.resource, item->document_id, flat, item->identity);
+		item->differs |= EdgesDiff(item->document_id, flat) || item->identity;
+	}
+	DeferNaturalKeys(batch, "IMMEDIATE");
+}
+
+/* The documents that bump their own etags. */
+static int64 *
+WrittenIds(const Batch * batch, int *n)
+{
+	int64	   *ids = palloc(sizeof(int64) * Max(batch->n, 1));
+
+	*n = 0;
+	for (int i = 0; i < batch->n; i++)
+		if (batch->by_id[i]->differs)
+			ids[(*n)++] = batch->by_id[i]->document_id;
+	return ids;
+}
+
+/* The last statements: etags, ascending. */
+static void
+BumpItems(Batch * batch)
+{
+	for (int i = 0; i < batch->n; i++)
+	{
+		BatchItem  *item = batch->by_id[i];
+
+		if (item->differs)
+			EtagBump(&item->header, item->write.flat->model->version, false, 0);
+		else
+		{
+			SnapshotBegin();
+			ReadHeader(item->document_id, &item->header);
+			SnapshotEnd();
+		}
+		WriteFinish(&item->write, item->differs ? WRITE_UPDATED : WRITE_UNCHANGED, &item->header);
+	}
+}
+
+/* Lock, write, cascade, bump. */
+static void
+RunBatch(Batch * batch)
+{
+	Closure    *closure;
+	int64	   *written;
+	int			nwritten;
+
+	GatherSeeds(batch);
+	ClosureMakeRoom(batch->seeds, batch->nseeds);
+	LockAllChildren(batch);
+	closure = ClosureLock(batch->seeds, batch->nseeds);
+	LockItems(batch, closure);
+	GatherSeeds(batch);
+	PG_TRY();
+	{
+		WriteItems(batch);
+	}
+	PG_CATCH();
+	{
+		ViolationRethrow(batch->items[batch->position].write.flat);
+	}
+	PG_END_TRY();
+	written = WrittenIds(batch, &nwritten);
+	if (batch->nseeds > 0)
+		CascadeRun(closure, batch->seeds, batch->nseeds, written, nwritten);
+	BumpItems(batch);
+}
+
+/* The arguments as items; both arrays must fit and hold no NULL. */
+static void
+TakeArguments(Batch * batch, ArrayType *uuids, ArrayType *documents, Datum **bodies)
+{
+	Datum	   *ids;
+	bool	   *id_nulls;
+	bool	   *body_nulls;
+	int			nbodies;
+
+	deconstruct_array(uuids, UUIDOID, UUID_LEN, false, TYPALIGN_CHAR, &ids, &id_nulls, &batch->n);
+	deconstruct_array(documents, JSONOID, -1, false, TYPALIGN_INT, bodies, &body_nulls, &nbodies);
+	if (batch->n != nbodies)
+		ReportError(PROBLEM_ARGUMENT, NULL, "there are %d ids, but %d documents", batch->n, nbodies);
+	batch->items = palloc0(sizeof(BatchItem) * Max(batch->n, 1));
+	for (int i = 0; i < batch->n; i++)
+	{
+		if (id_nulls[i] || body_nulls[i])
+			ReportError(PROBLEM_ARGUMENT, NULL, "id or document %d is null", i + 1);
+		batch->items[i].uuid = DatumGetUUIDP(ids[i]);
+		batch->items[i].write.result = &batch->items[i].result;
+	}
+}
+
+/* Write several documents by their ids. */
+Datum
+dms_update_documents(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	Batch		batch = {0};
+	StoreSession session;
+	Datum	   *bodies;
+	ErrorContextCallback context;
+
+	InitMaterializedSRF(fcinfo, 0);
+	WriteBegin(&session, "dms.update_documents()");
+	TakeArguments(&batch, PG_GETARG_ARRAYTYPE_P(0), PG_GETARG_ARRAYTYPE_P(1), &bodies);
+	FindItems(&batch, PG_GETARG_DATUM(0));
+	SortItems(&batch);
+	context.callback = TellPosition;
+	context.arg = &batch;
+	context.previous = error_context_stack;
+	error_context_stack = &context;
+	for (batch.position = 0; batch.position < batch.n; batch.position++)
+		WriteTakeBody(&batch.items[batch.position].write,
+					  DatumGetTextPP(bodies[batch.position]), batch.items[batch.position].uuid);
+	ResolveItems(&batch);
+	RunBatch(&batch);
+	error_context_stack = context.previous;
+	for (int i = 0; i < batch.n; i++)
+	{
+		Datum		values[WRITE_RESULT_COLUMNS];
+		bool		nulls[WRITE_RESULT_COLUMNS] = {false};
+
+		WriteResultValues(&batch.items[i].result, values);
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	}
+	StoreEnd(&session);
+	PG_RETURN_NULL();
+}
