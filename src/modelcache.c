@@ -33,7 +33,7 @@ typedef struct SpelledName
 {
 	char		name[2 * MAX_NAME + 2];
 	Resource   *resource;
-}			SpelledName;
+} SpelledName;
 
 /* All that was loaded from one state of the stored models. */
 typedef struct Generation
@@ -43,28 +43,39 @@ typedef struct Generation
 	HTAB	   *names;
 	Resource   *resources;
 	struct Generation *retired;
-}			Generation;
+} Generation;
 
-static Generation * current = NULL;
-static Generation * retired = NULL;
+static Generation *current = NULL;
+static Generation *retired = NULL;
 static uint64 clock_ticks = 0;
 static int	cached_plans = 64;
 
 static const Oid find_types[] = {TEXTOID, TEXTOID};
 
-static Statement find_model = {
+static Statement find_by_name = {
 	.sql = "SELECT Model, ProjectName, ResourceName FROM dms.ResourceModel"
-	" WHERE (pg_catalog.lower(ProjectName) OPERATOR(pg_catalog.=) pg_catalog.lower($1)"
-	" OR pg_catalog.lower(ProjectEndpointName) OPERATOR(pg_catalog.=) pg_catalog.lower($1))"
-	" AND (pg_catalog.lower(ResourceName) OPERATOR(pg_catalog.=) pg_catalog.lower($2)"
-	" OR pg_catalog.lower(EndpointName) OPERATOR(pg_catalog.=) pg_catalog.lower($2))",
+	" WHERE ProjectName OPERATOR(pg_catalog.=) $1::pg_catalog.varchar"
+	" AND ResourceName OPERATOR(pg_catalog.=) $2::pg_catalog.varchar",
+	.nargs = 2,
+	.argtypes = find_types,
+};
+
+/* Names are ASCII; the collation keeps locales out of it. */
+#define FOLDED(name) "pg_catalog.lower(" name " COLLATE pg_catalog.\"C\")"
+
+static Statement find_by_any_name = {
+	.sql = "SELECT Model, ProjectName, ResourceName FROM dms.ResourceModel"
+	" WHERE (" FOLDED("ProjectName") " OPERATOR(pg_catalog.=) " FOLDED("$1")
+	" OR " FOLDED("ProjectEndpointName") " OPERATOR(pg_catalog.=) " FOLDED("$1") ")"
+	" AND (" FOLDED("ResourceName") " OPERATOR(pg_catalog.=) " FOLDED("$2")
+	" OR " FOLDED("EndpointName") " OPERATOR(pg_catalog.=) " FOLDED("$2") ")",
 	.nargs = 2,
 	.argtypes = find_types,
 };
 
 /* Let go of the plans of a resource. */
 static void
-ForgetPlans(Resource * resource)
+ForgetPlans(Resource *resource)
 {
 	for (int i = 0; i < resource->model->ntables; i++)
 	{
@@ -99,7 +110,7 @@ FreeRetired(XactEvent event, void *arg)
 		Generation *generation = retired;
 
 		retired = generation->retired;
-		for (Resource * r = generation->resources; r != NULL; r = r->next)
+		for (Resource *r = generation->resources; r != NULL; r = r->next)
 			ForgetPlans(r);
 		MemoryContextDelete(generation->context);
 	}
@@ -148,9 +159,9 @@ CurrentGeneration(void)
 
 /* Is this resource loaded, under whatever spelling? */
 static Resource *
-FindLoaded(const Generation * generation, const char *project, const char *name)
+FindLoaded(const Generation *generation, const char *project, const char *name)
 {
-	for (Resource * r = generation->resources; r != NULL; r = r->next)
+	for (Resource *r = generation->resources; r != NULL; r = r->next)
 		if (strcmp(r->model->resource, name) == 0 && strcmp(r->model->project, project) == 0)
 			return r;
 	return NULL;
@@ -158,7 +169,7 @@ FindLoaded(const Generation * generation, const char *project, const char *name)
 
 /* Load a model; it becomes visible to others only when it is complete. */
 static Resource *
-LoadResource(Generation * generation, const char *json)
+LoadResource(Generation *generation, const char *json)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
 												  "dms model", ALLOCSET_SMALL_SIZES);
@@ -183,13 +194,14 @@ LoadResource(Generation * generation, const char *json)
  * made us look.
  */
 static Resource *
-ReadResource(Generation * generation, const char *project, const char *resource)
+ReadResource(Generation *generation, const char *project, const char *resource)
 {
 	Datum		values[2] = {CStringGetTextDatum(project), CStringGetTextDatum(resource)};
 	Resource   *found;
 
 	PushActiveSnapshot(GetLatestSnapshot());
-	StatementRun(&find_model, values, NULL, true, 0);
+	if (StatementRun(&find_by_name, values, NULL, true, 1) == 0)
+		StatementRun(&find_by_any_name, values, NULL, true, 1);
 	PopActiveSnapshot();
 	if (SPI_processed == 0)
 		return NULL;
@@ -199,12 +211,12 @@ ReadResource(Generation * generation, const char *project, const char *resource)
 
 /* Keep the plans of the resources that were used last. */
 static void
-BoundPlans(Generation * generation, const Resource * keep)
+BoundPlans(Generation *generation, const Resource *keep)
 {
 	Resource   *oldest = NULL;
 	int			n = 0;
 
-	for (Resource * r = generation->resources; r != NULL; r = r->next)
+	for (Resource *r = generation->resources; r != NULL; r = r->next)
 	{
 		if (r->last_use == 0)
 			continue;
@@ -274,7 +286,7 @@ ResourceFind(const char *project, const char *resource)
 
 /* Abstract resources have no documents of their own. */
 void
-ResourceRefuseAbstract(const Resource * resource)
+ResourceRefuseAbstract(const Resource *resource)
 {
 	if (resource->model->kind == RESOURCE_ABSTRACT)
 		ReportError(PROBLEM_UNKNOWN_RESOURCE,

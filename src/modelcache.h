@@ -19,7 +19,7 @@ typedef struct TableAccess
 	Statement	update;			/* rows, from arrays; without identity columns */
 	Statement	update_identity;	/* the root row with them */
 	Statement	delete;			/* rows, by ordinals, from arrays */
-}			TableAccess;
+} TableAccess;
 
 /* A resource as a session works with it. */
 typedef struct Resource
@@ -37,11 +37,11 @@ typedef struct Resource
 	Statement	lock_member;
 	uint64		last_use;
 	struct Resource *next;
-}			Resource;
+} Resource;
 
 extern void ModelCacheInit(void);
-extern Resource * ResourceFind(const char *project, const char *resource);
-extern Resource * ResourceLookup(const char *project, const char *resource);
-extern void ResourceRefuseAbstract(const Resource * resource);
+extern Resource *ResourceFind(const char *project, const char *resource);
+extern Resource *ResourceLookup(const char *project, const char *resource);
+extern void ResourceRefuseAbstract(const Resource *resource);
 
 #endif							/* DMS_MODELCACHE_H */
