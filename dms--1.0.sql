@@ -364,7 +364,8 @@ COMMENT ON FUNCTION dms.get_document(uuid) IS
 'the document of this id as JSON, with the current identities of what it refers to; NULL when there is none';
 
 -- ---------------------------------------------------------------------------
--- Checking the store.
+-- Checking the store.  The audit knows the stored models and the tables and
+-- shares no code with the write path: what is wrong there must show here.
 -- ---------------------------------------------------------------------------
 
 CREATE FUNCTION dms.stored_identities(project text, resource text)
@@ -375,22 +376,482 @@ AS 'MODULE_PATHNAME', 'dms_stored_identities';
 COMMENT ON FUNCTION dms.stored_identities(text, text) IS
 'the identities of all documents of a resource, recomputed from their rows';
 
--- What changes or reads the store is for those whom the owner lets.
-REVOKE EXECUTE ON FUNCTION dms.core_ddl(), dms.deploy_schema(json[]),
-	dms.plan_schema(json[]), dms.instance_id(), dms.resources(),
-	dms.describe_resource(text, text), dms.schema_diagram(text, text),
-	dms.upsert_document(text, text, json, bigint),
-	dms.update_document(uuid, json, bigint), dms.update_documents(uuid[], json[]),
-	dms.delete_document(uuid, bigint),
-	dms.lock_identity_closure(bigint[]), dms.recompute_identities(bigint[]),
-	dms.get_document(uuid),
-	dms.stored_identities(text, text) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION dms.core_ddl(), dms.deploy_schema(json[]),
-	dms.plan_schema(json[]), dms.instance_id(), dms.resources(),
-	dms.describe_resource(text, text), dms.schema_diagram(text, text),
-	dms.upsert_document(text, text, json, bigint),
-	dms.update_document(uuid, json, bigint), dms.update_documents(uuid[], json[]),
-	dms.delete_document(uuid, bigint),
-	dms.lock_identity_closure(bigint[]), dms.recompute_identities(bigint[]),
-	dms.get_document(uuid),
-	dms.stored_identities(text, text) TO @extowner@ WITH GRANT OPTION;
+CREATE FUNCTION dms.stored_identities(project text, resource text, document_ids bigint[])
+RETURNS TABLE (document_id bigint, referential_id uuid, superclass_referential_id uuid,
+	identity_values text[])
+LANGUAGE C STABLE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_stored_identities';
+COMMENT ON FUNCTION dms.stored_identities(text, text, bigint[]) IS
+'the identities of these documents of a resource, recomputed from their rows';
+
+CREATE TYPE dms.audit_finding AS (
+	kind text,
+	document_id bigint,
+	document_uuid uuid,
+	edge_source_key text,
+	expected text,
+	found text
+);
+COMMENT ON TYPE dms.audit_finding IS
+'something in the store that contradicts something else there';
+
+CREATE FUNCTION dms.audit_scope(project text, resource text, document_uuid uuid)
+RETURNS TABLE (project_name text, resource_name text, document_id bigint)
+LANGUAGE C STABLE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'dms_audit_scope';
+COMMENT ON FUNCTION dms.audit_scope(text, text, uuid) IS
+'the resources that names or endpoint names in any case stand for, NULL for all and an abstract resource for its subclasses, and the document if there is to be one only';
+
+-- Descriptors of all types share a table.
+CREATE FUNCTION dms.audit_rows(model jsonb, only_document bigint) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+SELECT format('SELECT r.documentid FROM %I.%I AS r WHERE true',
+		model #>> '{tables,0,schema}', model #>> '{tables,0,name}')
+	|| CASE WHEN model ->> 'kind' = '1'
+		THEN format(' AND r.discriminator = %L', (model ->> 'project') || ':' || (model ->> 'resource'))
+		ELSE '' END
+	|| CASE WHEN only_document IS NULL THEN '' ELSE format(' AND r.documentid = %L', only_document) END
+$$;
+COMMENT ON FUNCTION dms.audit_rows(jsonb, bigint) IS
+'the query that reads the documents of a resource from its root table';
+
+CREATE FUNCTION dms.audit_references(model jsonb, only_document bigint) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+WITH per_table AS (
+	SELECT model -> 'tables' -> COALESCE((r ->> 'table')::integer, 0) AS t,
+		string_agg(format('(t.%I, %L::bigint, %L::boolean)',
+			model -> 'tables' -> COALESCE((r ->> 'table')::integer, 0)
+				-> 'columns' -> (r ->> 'column')::integer ->> 'name',
+			r ->> 'edge_source_id', COALESCE(r ->> 'identity', 'false')), ', ') AS columns
+	FROM jsonb_array_elements(model -> 'references') AS r
+	GROUP BY 1
+)
+SELECT COALESCE(string_agg(
+		format('SELECT DISTINCT t.%1$I AS parent, v.child, v.source, v.component'
+			' FROM %2$I.%3$I AS t CROSS JOIN LATERAL (VALUES %4$s) AS v (child, source, component)'
+			' WHERE v.child IS NOT NULL',
+			t #>> '{columns,0,name}', t ->> 'schema', t ->> 'name', columns)
+		|| CASE WHEN only_document IS NULL THEN ''
+			ELSE format(' AND t.%I = %L', t #>> '{columns,0,name}', only_document) END,
+		' UNION ALL '),
+	'SELECT NULL::bigint AS parent, NULL::bigint AS child, NULL::bigint AS source, NULL::boolean AS component WHERE false')
+FROM per_table
+$$;
+COMMENT ON FUNCTION dms.audit_references(jsonb, bigint) IS
+'the query that reads the references of a resource''s documents from its foreign key columns';
+
+CREATE FUNCTION dms.audit_edges(model jsonb, only_document bigint) RETURNS SETOF dms.audit_finding
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	RETURN QUERY
+	SELECT 'edge_source_wrong', NULL::bigint, NULL::uuid, r ->> 'edge_source_key',
+		format('%s as %s', r ->> 'edge_source_key', r ->> 'edge_source_id'),
+		k.EdgeSourceKey::text
+	FROM jsonb_array_elements(model -> 'references') AS r
+	LEFT JOIN dms.EdgeSource AS k ON k.EdgeSourceId = (r ->> 'edge_source_id')::bigint
+	WHERE k.EdgeSourceKey IS DISTINCT FROM r ->> 'edge_source_key';
+
+	RETURN QUERY EXECUTE format($query$
+		WITH wanted AS (%s),
+		stored AS (
+			SELECT e.ParentDocumentId AS parent, e.ChildDocumentId AS child,
+				e.EdgeSourceId AS source, e.IsIdentityComponent AS component
+			FROM (%s) AS r JOIN dms.ReferenceEdge AS e ON e.ParentDocumentId = r.documentid
+		)
+		SELECT CASE WHEN s.parent IS NULL THEN 'edge_missing'
+				WHEN w.parent IS NOT NULL THEN 'edge_flag'
+				WHEN k.EdgeSourceId IS NULL THEN 'edge_source_unknown'
+				ELSE 'edge_surplus' END,
+			COALESCE(w.parent, s.parent),
+			(SELECT d.DocumentUuid FROM dms.Document AS d WHERE d.DocumentId = COALESCE(w.parent, s.parent)),
+			COALESCE(k.EdgeSourceKey::text, COALESCE(w.source, s.source)::text),
+			'document ' || w.child || CASE WHEN w.component THEN ', identity component' ELSE '' END,
+			'document ' || s.child || CASE WHEN s.component THEN ', identity component' ELSE '' END
+		FROM wanted AS w
+		FULL JOIN stored AS s ON (s.parent, s.source, s.child) = (w.parent, w.source, w.child)
+		LEFT JOIN dms.EdgeSource AS k ON k.EdgeSourceId = COALESCE(w.source, s.source)
+		WHERE w.component IS DISTINCT FROM s.component$query$,
+		dms.audit_references(model, only_document), dms.audit_rows(model, only_document));
+END
+$$;
+COMMENT ON FUNCTION dms.audit_edges(jsonb, bigint) IS
+'what is wrong with the reference edges of a resource''s documents: compares them with the foreign key columns';
+
+CREATE FUNCTION dms.audit_identities(model jsonb, only_document bigint) RETURNS SETOF dms.audit_finding
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	RETURN QUERY EXECUTE format($query$
+		WITH computed AS MATERIALIZED (SELECT * FROM dms.stored_identities(%s)),
+		wanted AS (
+			SELECT document_id, $1 AS project, $2 AS resource, referential_id, identity_values
+			FROM computed
+			UNION ALL
+			SELECT document_id, $3, $4, superclass_referential_id, identity_values
+			FROM computed WHERE $4 IS NOT NULL
+		),
+		stored AS (
+			SELECT i.* FROM (%s) AS r JOIN dms.ReferentialIdentity AS i ON i.DocumentId = r.documentid
+		)
+		SELECT CASE WHEN w.document_id IS NULL THEN 'identity_surplus'
+				WHEN w.referential_id IS NULL THEN 'identity_incomplete'
+				WHEN s.DocumentId IS NULL THEN 'identity_missing'
+				ELSE 'identity_wrong' END,
+			COALESCE(w.document_id, s.DocumentId),
+			(SELECT d.DocumentUuid FROM dms.Document AS d
+				WHERE d.DocumentId = COALESCE(w.document_id, s.DocumentId)),
+			NULL::text,
+			CASE WHEN w.document_id IS NOT NULL THEN
+				concat_ws(' ', w.project || ':' || w.resource, w.referential_id, w.identity_values) END,
+			s.ProjectName || ':' || s.ResourceName || ' ' || s.ReferentialId
+		FROM wanted AS w
+		FULL JOIN stored AS s
+			ON (s.DocumentId, s.ProjectName, s.ResourceName) = (w.document_id, w.project, w.resource)
+		WHERE w.referential_id IS DISTINCT FROM s.ReferentialId
+		   OR w.referential_id IS NULL$query$,
+		CASE WHEN only_document IS NULL THEN '$1, $2'
+			ELSE format('$1, $2, ARRAY[%s]::bigint[]', only_document) END,
+		dms.audit_rows(model, only_document))
+	USING model ->> 'project', model ->> 'resource',
+		model ->> 'superclass_project', model ->> 'superclass_resource';
+END
+$$;
+COMMENT ON FUNCTION dms.audit_identities(jsonb, bigint) IS
+'what is wrong with the ReferentialIds of a resource''s documents: compares them with the identities that the stored rows give';
+
+-- Whoever lacks a root row is looked for only if the numbers say there is one.
+CREATE FUNCTION dms.audit_documents(model jsonb, only_document bigint, documents bigint)
+RETURNS SETOF dms.audit_finding
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	type text := (model ->> 'project') || ':' || (model ->> 'resource');
+	of_type text := format('d.ProjectName = %L AND d.ResourceName = %L%s',
+		model ->> 'project', model ->> 'resource', ' AND d.DocumentId = ' || only_document);
+	matched bigint;
+BEGIN
+	RETURN QUERY EXECUTE format($query$
+		SELECT CASE WHEN d.DocumentId IS NULL THEN 'row_without_document' ELSE 'document_type' END,
+			r.documentid, d.DocumentUuid, NULL::text, $1, d.ProjectName || ':' || d.ResourceName
+		FROM (%s) AS r LEFT JOIN dms.Document AS d ON d.DocumentId = r.documentid
+		WHERE d.ProjectName || ':' || d.ResourceName IS DISTINCT FROM $1
+		UNION ALL
+		SELECT 'lock_missing', d.DocumentId, d.DocumentUuid, NULL, 'lock row', NULL
+		FROM (%s) AS r JOIN dms.Document AS d ON d.DocumentId = r.documentid
+		LEFT JOIN dms.IdentityLock AS l ON l.DocumentId = d.DocumentId
+		WHERE l.DocumentId IS NULL$query$,
+		dms.audit_rows(model, only_document), dms.audit_rows(model, only_document)) USING type;
+
+	EXECUTE format('SELECT count(*) FROM (%s) AS r JOIN dms.Document AS d ON d.DocumentId = r.documentid WHERE %s',
+		dms.audit_rows(model, only_document), of_type) INTO matched;
+	IF documents > matched THEN
+		RETURN QUERY EXECUTE format($query$
+			SELECT 'document_without_row', d.DocumentId, d.DocumentUuid, NULL::text, %L, NULL::text
+			FROM dms.Document AS d
+			WHERE %s AND NOT EXISTS (SELECT FROM (%s) AS r WHERE r.documentid = d.DocumentId)$query$,
+			format('row in %I.%I', model #>> '{tables,0,schema}', model #>> '{tables,0,name}'),
+			of_type, dms.audit_rows(model, only_document));
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION dms.audit_documents(jsonb, bigint, bigint) IS
+'where root rows, documents and lock rows of a resource do not go together; documents is how many there are';
+
+CREATE FUNCTION dms.audit_descriptors(model jsonb, only_document bigint) RETURNS SETOF dms.audit_finding
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	RETURN QUERY EXECUTE format($query$
+		SELECT 'descriptor_uri', d.DocumentId, d.DocumentUuid, NULL::text,
+			s.Namespace || '#' || s.CodeValue, s.Uri::text
+		FROM (%s) AS r
+		JOIN dms.Descriptor AS s ON s.DocumentId = r.documentid
+		JOIN dms.Document AS d ON d.DocumentId = r.documentid
+		WHERE s.Uri <> s.Namespace || '#' || s.CodeValue$query$,
+		dms.audit_rows(model, only_document));
+END
+$$;
+COMMENT ON FUNCTION dms.audit_descriptors(jsonb, bigint) IS
+'descriptors of a resource whose URI is not their namespace and code value';
+
+CREATE FUNCTION dms.audit_members(types text[], only_document bigint) RETURNS SETOF dms.audit_finding
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	abstract record;
+BEGIN
+	FOR abstract IN
+		SELECT format('%I.%I', m.TableSchema, m.TableName) AS view_name,
+			format('%I.%I', m.MemberSchema, m.MemberTable) AS member_name
+		FROM dms.ResourceModel AS m WHERE m.Kind = 'abstract'
+		ORDER BY m.ProjectName, m.ResourceName
+	LOOP
+		RETURN QUERY EXECUTE format($query$
+			WITH member AS (SELECT m.* FROM %2$s AS m WHERE $2 IS NULL OR m.documentid = $2),
+			subclass AS (SELECT v.documentid, v.discriminator FROM %1$s AS v WHERE $2 IS NULL OR v.documentid = $2)
+			SELECT CASE WHEN m.documentid IS NULL THEN 'member_missing'
+					WHEN v.documentid IS NULL THEN 'member_surplus'
+					ELSE 'member_wrong' END,
+				COALESCE(v.documentid, m.documentid),
+				(SELECT d.DocumentUuid FROM dms.Document AS d
+					WHERE d.DocumentId = COALESCE(v.documentid, m.documentid)),
+				NULL::text, v.discriminator || ' in %2$s', m.discriminator || ' in %2$s'
+			FROM subclass AS v FULL JOIN member AS m ON m.documentid = v.documentid
+			WHERE v.discriminator IS DISTINCT FROM m.discriminator
+			  AND ($1 IS NULL OR COALESCE(v.discriminator, m.discriminator) = ANY ($1))$query$,
+			abstract.view_name, abstract.member_name) USING types, only_document;
+	END LOOP;
+END
+$$;
+COMMENT ON FUNCTION dms.audit_members(text[], bigint) IS
+'where the member tables of abstract resources differ from their views, for resources of these types';
+
+CREATE FUNCTION dms.audit_orphans() RETURNS SETOF dms.audit_finding
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	RETURN QUERY
+	SELECT 'identity_without_document', i.DocumentId, NULL::uuid, NULL::text, NULL::text,
+		i.ProjectName || ':' || i.ResourceName || ' ' || i.ReferentialId
+	FROM dms.ReferentialIdentity AS i
+	WHERE NOT EXISTS (SELECT FROM dms.Document AS d WHERE d.DocumentId = i.DocumentId);
+
+	RETURN QUERY
+	SELECT 'lock_without_document', l.DocumentId, NULL::uuid, NULL::text, NULL::text, 'lock row'
+	FROM dms.IdentityLock AS l
+	WHERE NOT EXISTS (SELECT FROM dms.Document AS d WHERE d.DocumentId = l.DocumentId);
+
+	RETURN QUERY
+	SELECT 'edge_without_document', e.ParentDocumentId, NULL::uuid,
+		COALESCE(k.EdgeSourceKey::text, e.EdgeSourceId::text), NULL::text,
+		'document ' || e.ChildDocumentId || CASE WHEN e.IsIdentityComponent THEN ', identity component' ELSE '' END
+	FROM dms.ReferenceEdge AS e
+	LEFT JOIN dms.EdgeSource AS k ON k.EdgeSourceId = e.EdgeSourceId
+	WHERE NOT EXISTS (SELECT FROM dms.Document AS d WHERE d.DocumentId = e.ParentDocumentId);
+
+	RETURN QUERY
+	SELECT 'edge_child_unknown', d.DocumentId, d.DocumentUuid,
+		COALESCE(k.EdgeSourceKey::text, e.EdgeSourceId::text), 'document ' || e.ChildDocumentId, NULL::text
+	FROM dms.ReferenceEdge AS e
+	JOIN dms.Document AS d ON d.DocumentId = e.ParentDocumentId
+	LEFT JOIN dms.EdgeSource AS k ON k.EdgeSourceId = e.EdgeSourceId
+	WHERE NOT EXISTS (SELECT FROM dms.Document AS c WHERE c.DocumentId = e.ChildDocumentId);
+
+	RETURN QUERY
+	WITH known AS (
+		SELECT m.ProjectName AS project, m.ResourceName AS resource,
+			m.ProjectName || ':' || m.ResourceName AS type
+		FROM dms.ResourceModel AS m WHERE m.Kind <> 'abstract'
+	)
+	SELECT 'resource_unknown', d.DocumentId, d.DocumentUuid, NULL::text, NULL::text,
+		d.ProjectName || ':' || d.ResourceName
+	FROM dms.Document AS d
+	WHERE NOT EXISTS (SELECT FROM known AS k WHERE (k.project, k.resource) = (d.ProjectName, d.ResourceName))
+	UNION ALL
+	SELECT 'resource_unknown', s.DocumentId, NULL, NULL, NULL, 'descriptor ' || s.Discriminator
+	FROM dms.Descriptor AS s
+	WHERE NOT EXISTS (SELECT FROM known AS k WHERE k.type = s.Discriminator);
+END
+$$;
+COMMENT ON FUNCTION dms.audit_orphans() IS
+'rows of core tables that belong to no document, or to no resource';
+
+-- The counts come from one pass over dms.Document, not from one a resource.
+CREATE FUNCTION dms.audit_store(project text, resource text, only_uuid uuid) RETURNS SETOF dms.audit_finding
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+SET row_security = off SET jit = off
+AS $$
+DECLARE
+	only_document bigint;
+	types text[];
+	counts jsonb;
+	scope record;
+	n bigint := 0;
+	told timestamptz := clock_timestamp();
+BEGIN
+	SELECT array_agg(s.project_name || ':' || s.resource_name), max(s.document_id)
+	INTO types, only_document
+	FROM dms.audit_scope(project, resource, only_uuid) AS s;
+	SELECT jsonb_object_agg(c.type, c.n) INTO counts
+	FROM (SELECT d.ProjectName || ':' || d.ResourceName AS type, count(*) AS n
+		FROM dms.Document AS d
+		WHERE only_uuid IS NULL OR d.DocumentUuid = only_uuid
+		GROUP BY 1) AS c;
+
+	FOR scope IN
+		SELECT t.type, m.Model::jsonb AS model
+		FROM unnest(types) WITH ORDINALITY AS t (type, place)
+		JOIN dms.ResourceModel AS m ON m.ProjectName || ':' || m.ResourceName = t.type
+		ORDER BY t.place
+	LOOP
+		RETURN QUERY SELECT f.* FROM dms.audit_documents(scope.model, only_document,
+			COALESCE((counts ->> scope.type)::bigint, 0)) AS f;
+		RETURN QUERY SELECT f.* FROM dms.audit_edges(scope.model, only_document) AS f;
+		RETURN QUERY SELECT f.* FROM dms.audit_identities(scope.model, only_document) AS f;
+		IF scope.model ->> 'kind' = '1' THEN
+			RETURN QUERY SELECT f.* FROM dms.audit_descriptors(scope.model, only_document) AS f;
+		END IF;
+		n := n + 1;
+		IF n % 100 = 0 OR clock_timestamp() > told + interval '10 seconds' THEN
+			RAISE NOTICE 'audited % of % resources', n, cardinality(types);
+			told := clock_timestamp();
+		END IF;
+	END LOOP;
+
+	IF project IS NULL AND resource IS NULL AND only_uuid IS NULL THEN
+		types := NULL;
+		RETURN QUERY SELECT f.* FROM dms.audit_orphans() AS f;
+	END IF;
+	RETURN QUERY SELECT f.* FROM dms.audit_members(types, only_document) AS f;
+END
+$$;
+COMMENT ON FUNCTION dms.audit_store(text, text, uuid) IS
+'does the work of dms.audit()';
+
+CREATE FUNCTION dms.audit(project text DEFAULT NULL, resource text DEFAULT NULL, document_uuid uuid DEFAULT NULL)
+RETURNS TABLE (kind text, document_id bigint, document_uuid uuid, edge_source_key text, expected text, found text)
+LANGUAGE sql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS 'SELECT * FROM dms.audit_store($1, $2, $3)';
+COMMENT ON FUNCTION dms.audit(text, text, uuid) IS
+'everything in the store that contradicts something else there, of all documents, of a project, a resource or a document; no row means that all is well';
+
+CREATE FUNCTION dms.rebuild_edges(project text DEFAULT NULL, resource text DEFAULT NULL) RETURNS bigint
+LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'dms_rebuild_edges';
+COMMENT ON FUNCTION dms.rebuild_edges(text, text) IS
+'makes the reference edges what the foreign key columns say, and returns how many were wrong; writers wait meanwhile';
+
+-- ---------------------------------------------------------------------------
+-- Who may do what.  Each level includes the ones before it.  A function that
+-- stands in no level is for the owner of the extension alone.
+-- ---------------------------------------------------------------------------
+
+CREATE FUNCTION dms.access_levels() RETURNS TABLE (level text, functions text[], tables text[])
+LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+VALUES
+('public', '{uuid_v5, uuid_v7, referential_id, lower_invariant, access_levels}'::text[],
+	'{}'::text[]),
+-- Reading runs with the rights of the caller, who needs the tables for it; the
+-- tables and views of resources are the readers' too.
+('reader', '{instance_id, resources, describe_resource, schema_diagram, resolve, get_document,
+	query_documents, count_documents, referencing_documents}',
+	'{store, document, referentialidentity, descriptor, edgesource, referenceedge,
+	effectiveschema, schemacomponent, resourcemodel}'),
+-- Writing runs with the rights of the store's owner: a writer needs no table.
+('writer', '{upsert_document, upsert_documents, update_document, update_documents, delete_document}',
+	'{}'),
+('admin', '{core_ddl, deploy_schema, plan_schema, migrate_schema, plan_migration,
+	stored_identities, audit, audit_store, audit_scope, audit_rows, audit_references, audit_documents,
+	audit_edges, audit_identities, audit_descriptors, audit_members, audit_orphans, rebuild_edges,
+	lock_identity_closure, recompute_identities, grant_access, access_ddl, access_grants}',
+	'{identitylock}')
+$$;
+COMMENT ON FUNCTION dms.access_levels() IS
+'the functions and core tables that each level of access adds to the level before it; the only place that says so';
+
+CREATE FUNCTION dms.access_grants() RETURNS TABLE (role name, level text)
+LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+WITH place AS (
+	SELECT l.level, l.place, p.oid, p.proowner, p.proacl
+	FROM dms.access_levels() WITH ORDINALITY AS l (level, functions, tables, place)
+	JOIN pg_proc AS p ON p.proname = ANY (l.functions)
+	WHERE l.level <> 'public' AND p.pronamespace = 'dms'::regnamespace
+),
+granted AS (
+	SELECT DISTINCT a.grantee, f.oid FROM place AS f, aclexplode(f.proacl) AS a
+	WHERE a.grantee NOT IN (0, f.proowner) AND NOT a.is_grantable
+),
+reached AS (
+	SELECT g.grantee, f.place, f.level
+	FROM place AS f JOIN (SELECT DISTINCT grantee FROM granted) AS g ON true
+	GROUP BY 1, 2, 3
+	HAVING NOT EXISTS (SELECT FROM place AS needed
+		WHERE needed.place <= f.place AND (g.grantee, needed.oid) NOT IN (SELECT * FROM granted))
+)
+SELECT DISTINCT ON (r.rolname) r.rolname, c.level
+FROM reached AS c JOIN pg_roles AS r ON r.oid = c.grantee
+ORDER BY r.rolname, c.place DESC
+$$;
+COMMENT ON FUNCTION dms.access_grants() IS
+'the roles that dms.grant_access() gave a level: those that have every function of it by a grant of their own';
+
+CREATE FUNCTION dms.access_ddl(role name, level text)
+RETURNS TABLE (statement text, of_store boolean)
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	given CONSTANT integer := array_position('{none, public, reader, writer, admin}'::text[], level);
+	resource_tables text;
+	resource_schemas text;
+BEGIN
+	IF to_regclass('dms.resourcemodel') IS NOT NULL THEN
+		SELECT string_agg(DISTINCT format('%I.%I', o.s, o.t), ', '),
+			string_agg(DISTINCT format('%I', o.s), ', ') FILTER (WHERE o.s <> 'dms')
+		INTO resource_tables, resource_schemas
+		FROM dms.ResourceModel AS m,
+			LATERAL (SELECT t ->> 'schema', t ->> 'name' FROM json_array_elements(m.Model -> 'tables') AS t
+				UNION ALL SELECT m.MemberSchema, m.MemberTable) AS o (s, t)
+		WHERE o.t IS NOT NULL;
+	END IF;
+
+	RETURN QUERY
+	WITH listed AS (
+		SELECT l.place + 1 AS place, l.functions, l.tables
+		FROM dms.access_levels() WITH ORDINALITY AS l (level, functions, tables, place)
+		WHERE l.level <> 'public'
+	),
+	rights (place, rights, of_store) AS (
+		SELECT 3, 'USAGE ON SCHEMA dms', false
+		UNION ALL
+		SELECT 3, 'USAGE ON SCHEMA ' || resource_schemas, true
+		UNION ALL
+		SELECT 3, 'SELECT ON TABLE ' || resource_tables, true
+		UNION ALL
+		SELECT l.place, 'SELECT ON TABLE ' || string_agg(c.oid::regclass::text, ', ' ORDER BY c.relname), true
+		FROM listed AS l JOIN pg_class AS c ON c.relname = ANY (l.tables)
+		WHERE c.relnamespace = 'dms'::regnamespace
+		GROUP BY l.place
+		UNION ALL
+		SELECT l.place, 'EXECUTE ON ROUTINE ' || string_agg(p.oid::regprocedure::text, ', ' ORDER BY p.proname, p.oid), false
+		FROM listed AS l JOIN pg_proc AS p ON p.proname = ANY (l.functions)
+		WHERE p.pronamespace = 'dms'::regnamespace
+		GROUP BY l.place
+	)
+	SELECT format(CASE WHEN r.place <= given THEN 'GRANT %s TO %I' ELSE 'REVOKE %s FROM %I' END, r.rights, role),
+		r.of_store
+	FROM rights AS r
+	WHERE r.rights IS NOT NULL AND given IS NOT NULL
+	ORDER BY r.place, r.rights;
+END
+$$;
+COMMENT ON FUNCTION dms.access_ddl(name, text) IS
+'the statements that give a role a level of access (or none) and take away what is above it; of_store: on tables and schemas of the store';
+
+CREATE FUNCTION dms.grant_access(role name, level text) RETURNS void
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'dms_grant_access';
+COMMENT ON FUNCTION dms.grant_access(name, text) IS
+'gives a role the level reader, writer or admin, no more and no less, on what is deployed and on what later deploys create; none takes it away';
+
+-- Whoever created the extension may call everything, and may let others.
+DO $$
+DECLARE
+	f record;
+BEGIN
+	FOR f IN
+		SELECT p.oid::regprocedure AS signature
+		FROM pg_depend AS d JOIN pg_proc AS p ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid
+		WHERE d.deptype = 'e' AND d.refclassid = 'pg_extension'::regclass
+		  AND d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'dms')
+		  AND p.proname <> ALL ((SELECT functions FROM dms.access_levels() WHERE level = 'public')::text[])
+	LOOP
+		EXECUTE format('REVOKE EXECUTE ON ROUTINE %s FROM PUBLIC', f.signature);
+		EXECUTE format('GRANT EXECUTE ON ROUTINE %s TO %s WITH GRANT OPTION', f.signature, '@extowner@');
+	END LOOP;
+END
+$$;

@@ -8,6 +8,7 @@
  */
 #include "postgres.h"
 
+#include "access.h"
 #include "access/twophase.h"
 #include "catalog/pg_type.h"
 #include "ddl.h"
@@ -20,7 +21,6 @@
 #include "plan.h"
 #include "storage/lock.h"
 #include "store.h"
-#include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
@@ -314,16 +314,6 @@ RecordModel(const ResourceModel *model)
 		elog(ERROR, "could not store a model");
 }
 
-/* Only the owner, or who acts for the owner, may change the store. */
-static void
-CheckOwner(void)
-{
-	if (!has_privs_of_role(GetUserId(), StoreOwner()))
-		ReportError(PROBLEM_NOT_PERMITTED,
-					psprintf("The store is owned by \"%s\".", GetUserNameFromId(StoreOwner(), false)),
-					"must be owner of the store to deploy a schema");
-}
-
 /* Deploy for the first time. */
 static void
 FirstDeploy(ApiSchema *schema, const char *hash)
@@ -341,13 +331,18 @@ FirstDeploy(ApiSchema *schema, const char *hash)
 		RecordModel(((ModelEntry *) lfirst(cell))->model);
 	RecordDeploy(schema, hash);
 	CacheInvalidateRelcacheByRelid(StoreTable(STORE_RESOURCE_MODEL));
+	AccessReapply();
 	ereport(NOTICE,
 			(errmsg("deployed %d resources: %d tables, %d indexes, %d foreign keys",
 					list_length(schema->resources), plan->tables, plan->indexes,
 					plan->foreign_keys)));
 }
 
-/* Deploy ApiSchema files; the hash of what is deployed then is the answer. */
+/*
+ * Deploy ApiSchema files; the hash of what is deployed then is the answer.
+ * Whoever deploys first owns the store; who may call this later acts for the
+ * owner.
+ */
 Datum
 dms_deploy_schema(PG_FUNCTION_ARGS)
 {
@@ -356,18 +351,17 @@ dms_deploy_schema(PG_FUNCTION_ARGS)
 	StoreSession session;
 	char	   *hash;
 	char	   *current;
+	bool		deployed;
 	Datum		result;
 
 	RefuseFaults(schema);
 	hash = ApiSchemaHash(schema, MAPPING_VERSION);
 	DirectFunctionCall1(pg_advisory_xact_lock_int8, Int64GetDatum(DEPLOY_LOCK_KEY));
 	AcceptInvalidationMessages();
-	if (StoreExists())
-	{
-		CheckOwner();
+	deployed = StoreExists();
+	if (deployed)
 		StoreGate(ShareRowExclusiveLock);
-	}
-	StoreBegin(&session, RIGHTS_OF_CALLER);
+	StoreBegin(&session, deployed ? RIGHTS_OF_OWNER : RIGHTS_OF_CALLER);
 	current = CurrentHash();
 	if (current == NULL)
 		FirstDeploy(schema, hash);

@@ -12,6 +12,7 @@
 #include "locks.h"
 #include "modelcache.h"
 #include "store.h"
+#include "verify.h"
 
 PG_MODULE_MAGIC;
 
@@ -25,6 +26,7 @@ _PG_init(void)
 	BodyInit();
 	LocksInit();
 	ClosureInit();
+	VerifyInit();
 #ifdef DMS_FAULTS
 	FaultsInit();
 #endif

@@ -96,6 +96,7 @@ ForgetPlans(Resource *resource)
 	StatementForget(&resource->project);
 	StatementForget(&resource->lock_root);
 	StatementForget(&resource->lock_member);
+	StatementForget(&resource->verify);
 }
 
 /* At the end of a transaction nobody uses a retired generation any more. */

@@ -35,6 +35,7 @@ typedef struct Resource
 								 * model->equalities */
 	Statement	lock_root;		/* what foreign keys point at, for a delete */
 	Statement	lock_member;
+	Statement	verify;			/* edges that differ from the columns */
 	uint64		last_use;
 	struct Resource *next;
 } Resource;

@@ -17,6 +17,7 @@
 #include "miscadmin.h"
 #include "projection.h"
 #include "store.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 #include "value.h"
@@ -114,22 +115,28 @@ ProjectionRead(Resource *resource, const int64 *ids, int n, int *found)
 	return identities;
 }
 
-/* Open a cursor over all documents of a resource. */
+/*
+ * Open a cursor over the documents of a resource: those of an array, or all if
+ * there is none.
+ */
 static Portal
-OpenAll(Resource *resource)
+OpenDocuments(Resource *resource, ArrayType *ids)
 {
 	const ResourceModel *model = resource->model;
 	StringInfoData sql;
-	Oid			types[1] = {TEXTOID};
-	Datum		values[1];
+	Oid			types[2] = {TEXTOID, INT8ARRAYOID};
+	Datum		values[2];
 	SPIPlanPtr	plan;
 
 	initStringInfo(&sql);
 	ProjectionAppendSelect(&sql, &model->projections[0]);
-	if (model->kind == RESOURCE_DESCRIPTOR)
-		appendStringInfoString(&sql, " WHERE j0.discriminator::pg_catalog.text OPERATOR(pg_catalog.=) $1");
+	appendStringInfoString(&sql, " WHERE ");
+	appendStringInfoString(&sql, model->kind == RESOURCE_DESCRIPTOR ?
+						   "j0.discriminator::pg_catalog.text OPERATOR(pg_catalog.=) $1" : "$1 IS NOT NULL");
+	appendStringInfoString(&sql, ids ? " AND j0.documentid OPERATOR(pg_catalog.=) ANY ($2)" : "");
 	values[0] = CStringGetTextDatum(psprintf("%s:%s", model->project, model->resource));
-	plan = SPI_prepare(sql.data, model->kind == RESOURCE_DESCRIPTOR ? 1 : 0, types);
+	values[1] = PointerGetDatum(ids);
+	plan = SPI_prepare(sql.data, ids ? 2 : 1, types);
 	if (plan == NULL)
 		elog(ERROR, "could not prepare \"%s\"", sql.data);
 	return SPI_cursor_open(NULL, plan, values, NULL, true);
@@ -152,7 +159,7 @@ PutIdentity(ReturnSetInfo *rsinfo, const ResourceModel *model,
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 
-/* The identities of all documents of a resource, as their rows tell them. */
+/* The identities of documents of a resource, as their rows tell them. */
 Datum
 dms_stored_identities(PG_FUNCTION_ARGS)
 {
@@ -167,7 +174,7 @@ dms_stored_identities(PG_FUNCTION_ARGS)
 	StoreBegin(&session, RIGHTS_OF_CALLER);
 	resource = ResourceFind(text_to_cstring(PG_GETARG_TEXT_PP(0)),
 							text_to_cstring(PG_GETARG_TEXT_PP(1)));
-	cursor = OpenAll(resource);
+	cursor = OpenDocuments(resource, PG_NARGS() > 2 ? PG_GETARG_ARRAYTYPE_P(2) : NULL);
 	row_context = AllocSetContextCreate(CurrentMemoryContext, "dms stored identity",
 										ALLOCSET_DEFAULT_SIZES);
 	for (;;)

@@ -19,6 +19,7 @@
 #include "rows.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "verify.h"
 #include "violations.h"
 #include "write.h"
 
@@ -286,6 +287,7 @@ WriteItems(Batch * batch)
 		FlattenSetReferences(flat);
 		item->differs = RowsUpdate(item->write.resource, item->document_id, flat, item->identity);
 		item->differs |= EdgesDiff(item->document_id, flat) || item->identity;
+		VerifyEdges(item->write.resource, item->document_id);
 	}
 	DeferNaturalKeys(batch, "IMMEDIATE");
 }

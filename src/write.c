@@ -18,6 +18,7 @@
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
 #include "uuid.h"
+#include "verify.h"
 #include "write.h"
 
 static const Oid claim_types[] = {UUIDOID, TEXTOID, TEXTOID, UUIDOID, TEXTOID,
@@ -138,6 +139,7 @@ WriteNew(Write *write)
 	FlattenSetReferences(write->flat);
 	RowsInsert(write->resource, write->flat);
 	EdgesInsert(header.document_id, write->flat);
+	VerifyEdges(write->resource, header.document_id);
 	return WriteFinish(write, WRITE_INSERTED, &header);
 }
 
@@ -161,6 +163,7 @@ WriteLocked(Write *write, DocumentHeader *header, const Closure *closure)
 		return WriteFinish(write, WRITE_UNCHANGED, header);
 	if (closure != NULL)
 		CascadeRun(closure, &header->document_id, 1, &header->document_id, 1);
+	VerifyEdges(write->resource, header->document_id);
 	if (!EtagBump(header, write->flat->model->version, write->has_if_match, write->if_match))
 		WriteRaiseEtag();
 	return WriteFinish(write, WRITE_UPDATED, header);

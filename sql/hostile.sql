@@ -1,0 +1,131 @@
+-- A hostile search path changes nothing: our statements find what they mean,
+-- and never what somebody put in front of it.
+\set home :DBNAME
+CREATE ROLE regress_hostile;
+CREATE DATABASE regress_hostile TEMPLATE template0 ENCODING 'UTF8';
+\c regress_hostile
+CREATE SCHEMA evil AUTHORIZATION regress_hostile;
+GRANT USAGE ON SCHEMA evil TO PUBLIC;
+
+-- Everything that a statement might find by an unqualified name: operators,
+-- functions, types and tables.
+SET SESSION AUTHORIZATION regress_hostile;
+DO $$
+DECLARE
+	one record;
+	trap CONSTANT text := 'RETURNS %s LANGUAGE plpgsql AS ''BEGIN RAISE EXCEPTION $m$the trap %s was touched$m$; END''';
+BEGIN
+	-- Operators of the types that our statements compare and compute with.
+	FOR one IN
+		SELECT o.oprname AS name, format_type(o.oprleft, NULL) AS l, format_type(o.oprright, NULL) AS r,
+			format_type(o.oprresult, NULL) AS result, row_number() OVER () AS n
+		FROM pg_operator AS o
+		WHERE o.oprname IN ('=', '<>', '<', '>', '<=', '>=', '+', '-', '||', '->', '->>')
+		  AND o.oprleft IN ('int8'::regtype, 'int4'::regtype, 'text'::regtype, 'uuid'::regtype, 'bool'::regtype,
+			'name'::regtype, 'json'::regtype, 'jsonb'::regtype, 'date'::regtype, 'timestamptz'::regtype, 'numeric'::regtype)
+		  AND o.oprright <> 0
+	LOOP
+		EXECUTE format('CREATE FUNCTION evil.operator_%s(%s, %s) ' || trap, one.n, one.l, one.r, one.result, one.name);
+		EXECUTE format('CREATE OPERATOR evil.%s (LEFTARG = %s, RIGHTARG = %s, FUNCTION = evil.operator_%s)',
+			one.name, one.l, one.r, one.n);
+	END LOOP;
+	FOR one IN
+		SELECT p.proname AS name, pg_get_function_identity_arguments(p.oid) AS arguments,
+			CASE WHEN p.proretset THEN 'SETOF ' ELSE '' END || format_type(p.prorettype, NULL) AS result
+		FROM pg_proc AS p
+		WHERE p.pronamespace = 'pg_catalog'::regnamespace AND p.prokind = 'f'
+		  AND p.proname IN ('nextval', 'unnest', 'lower', 'upper', 'clock_timestamp', 'now', 'format', 'btrim',
+			'to_char', 'json_build_object', 'concat', 'length', 'left', 'right', 'array_position', 'cardinality',
+			'quote_ident', 'quote_literal', 'json_array_elements', 'jsonb_array_elements', 'greatest', 'coalesce',
+			'int8', 'text', 'varchar', 'numeric', 'date', 'bool', 'generate_series', 'timezone', 'array_to_string')
+		  AND p.proargmodes IS NULL AND pg_get_function_identity_arguments(p.oid) NOT LIKE '%"any"%'
+		  AND p.prorettype <> 'internal'::regtype
+	LOOP
+		EXECUTE format('CREATE FUNCTION evil.%I(%s) ' || trap, one.name, one.arguments, one.result, one.name);
+	END LOOP;
+	FOR one IN SELECT unnest('{text, varchar, bpchar, int8, int4, bool, uuid, json, jsonb, date, timestamptz, numeric, name, regclass}'::text[]) AS name
+	LOOP
+		EXECUTE format('CREATE DOMAIN evil.%I AS pg_catalog.%I CHECK (false)', one.name, one.name);
+	END LOOP;
+	CREATE TABLE evil.document (documentid bigint);
+	CREATE TABLE evil.resourcemodel (model json);
+	CREATE TABLE evil.school (documentid bigint);
+END
+$$;
+RESET SESSION AUTHORIZATION;
+SELECT count(*) > 100 AS operators FROM pg_operator AS o WHERE o.oprnamespace = 'evil'::regnamespace;
+SELECT count(*) > 50 AS functions FROM pg_proc AS p WHERE p.pronamespace = 'evil'::regnamespace AND proname NOT LIKE 'operator%';
+\getenv directory PG_ABS_SRCDIR
+\set file :directory /test/schemas/cascade.json
+\set schema `cat :'file'`
+
+-- The traps work, on those who do not look where they step.
+\set VERBOSITY terse
+SET search_path = evil, pg_catalog;
+SELECT 1 = 1 AS careless;
+SELECT lower('CARELESS');
+
+-- Deploying, by one who has much to lose.
+CREATE EXTENSION dms;
+SET client_min_messages = warning;
+SELECT pg_catalog.length(dms.deploy_schema(:'schema')) AS deployed;
+RESET client_min_messages;
+SELECT dms.grant_access('regress_hostile', 'admin');
+
+-- Nothing was trapped in what the deploy made: triggers, views, checks.
+SET SESSION AUTHORIZATION regress_hostile;
+SET search_path = evil, pg_catalog;
+SELECT role, level FROM dms.access_grants();
+
+-- Writing: insert, update, unchanged, refused, renamed with all that follows.
+SELECT outcome FROM dms.upsert_document('Cascade', 'ColorDescriptor',
+	'{"namespace": "uri://c", "codeValue": "Red", "shortDescription": "red", "effectiveBeginDate": "2025-01-31"}');
+SELECT outcome, document_uuid AS school FROM dms.upsert_document('CASCADE', 'SCHOOLS', '{"schoolId": 10, "name": "North"}') \gset
+\echo :outcome
+SELECT outcome FROM dms.upsert_document('Cascade', 'School', '{"schoolId": 10, "name": "North", "colorDescriptor": "uri://c#Red"}');
+SELECT outcome FROM dms.upsert_document('Cascade', 'School', '{"schoolId": 10, "name": "North", "colorDescriptor": "uri://c#Red"}');
+SET dms.verify_edges = on;
+SELECT outcome, document_uuid AS session, document_id AS id
+FROM dms.upsert_document('Cascade', 'Session', '{"schoolReference": {"schoolId": 10}, "sessionName": "Fall"}') \gset
+\echo :outcome
+SELECT outcome, document_uuid AS offering FROM dms.upsert_document('Cascade', 'Offering', '{"localCode": "ALG",
+	"schoolReference": {"schoolId": 10}, "sessionReference": {"schoolId": 10, "sessionName": "Fall"}}') \gset
+\echo :outcome
+SELECT outcome FROM dms.upsert_document('Cascade', 'Flag',
+	'{"colorDescriptor": "uri://c#RED", "organizationReference": {"organizationId": 10}}');
+SELECT outcome, document_uuid AS note FROM dms.upsert_document('Cascade', 'Note', '{"noteId": 1,
+	"offerings": [{"offeringReference": {"localCode": "ALG", "schoolId": 10, "sessionName": "Fall"}}]}') \gset
+\echo :outcome
+SELECT outcome FROM dms.update_document(:'session', '{"schoolReference": {"schoolId": 10}, "sessionName": "Spring"}');
+SELECT outcome FROM dms.update_document(:'school', '{"schoolId": 11, "name": "North", "colorDescriptor": "uri://c#Red"}');
+SELECT outcome FROM dms.upsert_document('Cascade', 'Session', '{"schoolReference": {"schoolId": 12}, "sessionName": "Fall"}');
+SELECT dms.delete_document(:'school');
+SELECT dms.recompute_identities(ARRAY[:id]);
+SELECT closure OPERATOR(pg_catalog.-) :id AS behind_it FROM dms.lock_identity_closure(ARRAY[:id]) AS closure;
+
+-- Reading.
+SELECT pg_catalog.json_extract_path_text(dms.get_document(:'offering'), 'localCode');
+SELECT pg_catalog.json_extract_path_text(dms.get_document(:'note'), 'offerings', '0', 'offeringReference', 'sessionName');
+SELECT endpoint FROM dms.resources() LIMIT 1;
+SELECT part, name FROM dms.describe_resource('Cascade', 'Note') LIMIT 1;
+SELECT pg_catalog.left(dms.schema_diagram('Cascade', 'Note'), 9);
+
+-- Checking and mending.
+SELECT kind FROM dms.audit();
+SELECT kind FROM dms.audit('Cascade', 'Note', :'note');
+SELECT dms.rebuild_edges();
+SELECT identity_values FROM dms.stored_identities('Cascade', 'Offering');
+SELECT pg_catalog.length(dms.deploy_schema(:'schema')) AS deployed;
+SELECT * FROM dms.plan_schema(:'schema');
+SELECT dms.delete_document(:'note');
+
+-- Raw deletes by the owner run the store's own triggers.
+RESET SESSION AUTHORIZATION;
+SET search_path = evil, pg_catalog;
+DELETE FROM dms.Document WHERE DocumentUuid OPERATOR(pg_catalog.=) :'offering';
+SELECT kind FROM dms.audit();
+RESET search_path;
+
+\c :home
+DROP DATABASE regress_hostile;
+DROP ROLE regress_hostile;
