@@ -20,3 +20,21 @@ SELECT dms.uuid_v7() AS first, dms.uuid_v7() AS second;
 
 -- Code-list values are equal in any case, in every language.
 SELECT dms.lower_invariant('uri://ed-fi.org/GradeLevelDescriptor#ÉLÉMENTAIRE');
+
+-- A schema file says which documents there are.  This one is a small school,
+-- in the shape of the Ed-Fi standard; psql reads it into a variable.
+\set school `cat examples/schemas/school.json`
+SELECT dms.deploy_schema(:'school');
+
+-- Ordinary tables came out: one for each kind of document, and one for each
+-- collection in it.  They are yours; comments say what they hold.
+SELECT c.oid::regclass AS "table", obj_description(c.oid) AS holds
+FROM pg_class AS c
+WHERE relnamespace = 'edfi'::regnamespace AND relkind = 'r'
+ORDER BY 1;
+
+-- An enrollment: what it refers to is one column each, its identity a key.
+\d edfi.StudentSchoolAssociation
+
+-- Deploying the same again changes nothing, however the file is written.
+SELECT dms.deploy_schema(:'school'::jsonb::json);

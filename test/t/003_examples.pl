@@ -8,6 +8,9 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
+# They read files beside them.
+chdir "$FindBin::RealBin/../.." or die "no top directory: $!";
+
 my $node = PostgreSQL::Test::Cluster->new('examples');
 $node->init;
 $node->start;
