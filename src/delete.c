@@ -18,6 +18,7 @@
 #include "miscadmin.h"
 #include "modelcache.h"
 #include "plan.h"
+#include "precondition.h"
 #include "report.h"
 #include "store.h"
 #include "utils/builtins.h"
@@ -32,8 +33,7 @@ typedef struct Delete
 	Resource   *resource;
 	pg_uuid_t  *uuid;
 	int64		document_id;
-	bool		has_if_match;
-	int64		if_match;
+	Precondition precondition;
 } Delete;
 
 static const Oid id_types[] = {INT8OID};
@@ -61,19 +61,9 @@ static Statement delete_document = {
 static void
 RaiseGone(const Delete *delete)
 {
-	if (delete->has_if_match)
-		ReportError(PROBLEM_ETAG_MISMATCH, NULL, "document was deleted since its etag was read");
+	PreconditionCheckAbsent(&delete->precondition);
 	ReportError(PROBLEM_NO_DOCUMENT, NULL, "there is no document %s",
 				DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(delete->uuid))));
-}
-
-static void
-CheckEtag(const Delete *delete, const DocumentHeader *header)
-{
-	if (delete->has_if_match && header->etag != delete->if_match)
-		ReportError(PROBLEM_ETAG_MISMATCH,
-					"Read the document again, and delete it if you still want to.",
-					"document was changed since its etag was read");
 }
 
 /* Refuse, with every resource that refers to the document and how often. */
@@ -127,12 +117,12 @@ LockKeyRow(Resource *resource, Statement *statement, const char *schema,
 	if (StoreLockNowait())
 		ExecuteWithArgs(psprintf("%s NOWAIT", statement->sql), 1,
 						(Oid[])
-/**INDENT** Error@130: Unbalanced parens */
+/**INDENT** Error@120: Unbalanced parens */
 						{
 		INT8OID
-/**INDENT** Warning@132: Extra ) */
+/**INDENT** Warning@122: Extra ) */
 	}, values, false);
-/**INDENT** Error@133: Unmatched 'else' */
+/**INDENT** Error@123: Unmatched 'else' */
 	else
 	StatementRun(statement, values, NULL, false, 0);
 }
@@ -183,10 +173,10 @@ RaiseViolated(const Delete *delete, const ErrorData *error)
 
 /* Delete the row of dms.Document, and all else by its triggers. */
 static uint64
-DeleteRow(const Delete *delete)
+DeleteRow(const Delete *delete, int64 etag)
 {
-	Datum		values[2] = {Int64GetDatum(delete->document_id), Int64GetDatum(delete->if_match)};
-	const char *nulls = delete->has_if_match ? "  " : " n";
+	Datum		values[2] = {Int64GetDatum(delete->document_id), Int64GetDatum(etag)};
+	const char *nulls = delete->precondition.match.given ? "  " : " n";
 	MemoryContext context = CurrentMemoryContext;
 	ResourceOwner owner = CurrentResourceOwner;
 	uint64		deleted = 0;
@@ -228,7 +218,7 @@ RunDelete(Delete *delete)
 	SnapshotBegin();
 	if (!ReadHeader(delete->document_id, &header))
 		RaiseGone(delete);
-	CheckEtag(delete, &header);
+	PreconditionCheck(&delete->precondition, &header);
 	RefuseReferenced(delete);
 	SnapshotEnd();
 	FAULT_PAUSE("before_delete_lock");
@@ -240,14 +230,14 @@ RunDelete(Delete *delete)
 	}
 	if (!FAULT_SKIP("delete_look"))
 		LookAgain(delete);
-	if (DeleteRow(delete) > 0)
+	if (DeleteRow(delete, header.etag) > 0)
 		return;
 
 	/* The delete judged the etag: it is gone, or not what was expected. */
 	SnapshotBegin();
 	if (!ReadHeader(delete->document_id, &header))
 		RaiseGone(delete);
-	CheckEtag(delete, &header);
+	PreconditionCheck(&delete->precondition, &header);
 	elog(ERROR, "document " INT64_FORMAT " could not be deleted", delete->document_id);
 }
 
@@ -285,9 +275,8 @@ dms_delete_document(PG_FUNCTION_ARGS)
 	PreventCommandIfReadOnly("dms.delete_document()");
 	StoreGate(RowExclusiveLock);
 	delete.uuid = PG_GETARG_UUID_P(0);
-	delete.has_if_match = !PG_ARGISNULL(1);
-	if (delete.has_if_match)
-		delete.if_match = PG_GETARG_INT64(1);
+	if (!PG_ARGISNULL(1))
+		PreconditionSetMatch(&delete.precondition, PG_GETARG_INT64(1));
 	StoreBegin(&session, RIGHTS_OF_OWNER);
 	FindDocument(&delete);
 	RunDelete(&delete);

@@ -37,19 +37,18 @@ static Statement bump_all = {
 
 /*
  * The last statement of a write of one document, and the judge of its etag:
- * false when it is not the one that was expected.
+ * false when it is not the one that the write was decided on.
  */
 bool
-EtagBump(DocumentHeader *header, const char *version, bool has_if_match,
-		 int64 if_match)
+EtagBump(DocumentHeader *header, const char *version, bool judge)
 {
 	Datum		values[3];
 	char		nulls[] = "   ";
 	bool		isnull;
 
 	values[0] = Int64GetDatum(header->document_id);
-	values[1] = Int64GetDatum(if_match);
-	nulls[1] = has_if_match ? ' ' : 'n';
+	values[1] = Int64GetDatum(header->etag);
+	nulls[1] = judge ? ' ' : 'n';
 	values[2] = CStringGetTextDatum(version);
 	if (StatementRun(&bump, values, nulls, false, 0) == 0)
 		return false;

@@ -9,8 +9,7 @@
 
 #include "locks.h"
 
-extern bool EtagBump(DocumentHeader *header, const char *version,
-					 bool has_if_match, int64 if_match);
+extern bool EtagBump(DocumentHeader *header, const char *version, bool judge);
 extern void EtagBumpAll(const int64 *ids, int n);
 
 #endif							/* DMS_ETAG_H */

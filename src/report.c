@@ -81,6 +81,11 @@ static const ProblemCaseInfo problem_cases[] = {
 		"Optimistic Lock Failed",
 		"The document was changed since its etag was read."
 	},
+	[PROBLEM_IF_NONE_MATCH] = {
+		ERRCODE_DMS_ETAG_MISMATCH, 412, "precondition-failed:if-none-match",
+		"If-None-Match Precondition Failed",
+		"The document exists, and the request is only for one that does not."
+	},
 	[PROBLEM_NO_DOCUMENT] = {
 		ERRCODE_DMS_NO_DOCUMENT, 404, "not-found", "Not Found",
 		"There is no such document."

@@ -47,7 +47,7 @@ UpdateById(Write *write, const pg_uuid_t *uuid, int64 document_id, bool identity
 
 	if (!LockDocument(document_id, &header))
 		WriteRaiseGone(write, uuid);
-	WriteCheckEtag(write, &header);
+	PreconditionCheck(&write->precondition, &header);
 
 	/*
 	 * Somebody may have changed the identity while we waited: then the body,
@@ -75,7 +75,7 @@ Update(Write *write, const pg_uuid_t *uuid, int64 document_id)
 	ResolveDocument(write->flat);
 	if (!ReadHeader(document_id, &header))
 		WriteRaiseGone(write, uuid);
-	WriteCheckEtag(write, &header);
+	PreconditionCheck(&write->precondition, &header);
 	identity = WriteIdentityDiffers(write, document_id);
 	if (ResolveComplete(write->flat) && !identity)
 	{

@@ -314,7 +314,7 @@ BumpItems(Batch * batch)
 		BatchItem  *item = batch->by_id[i];
 
 		if (item->differs)
-			EtagBump(&item->header, item->write.flat->model->version, false, 0);
+			EtagBump(&item->header, item->write.flat->model->version, false);
 		else
 		{
 			SnapshotBegin();

@@ -67,8 +67,7 @@ ClaimOrFind(Write *write, int64 document_id)
 		CHECK_FOR_INTERRUPTS();
 		if (document_id == 0)
 		{
-			if (write->has_if_match)
-				WriteRaiseEtag();
+			PreconditionCheckAbsent(&write->precondition);
 			if (WriteNew(write))
 				return;
 			FAULT_PAUSE("after_lost_claim");
@@ -96,7 +95,7 @@ AnswerUnchanged(Write *write, int64 *document_id)
 	*document_id = ResolveDocument(write->flat);
 	if (*document_id != 0 && ReadHeader(*document_id, &header))
 	{
-		WriteCheckEtag(write, &header);
+		PreconditionCheck(&write->precondition, &header);
 		if (ResolveComplete(write->flat))
 		{
 			FlattenSetDocumentId(write->flat, *document_id);
@@ -104,8 +103,8 @@ AnswerUnchanged(Write *write, int64 *document_id)
 			unchanged = RowsUnchanged(write->resource, *document_id, write->flat);
 		}
 	}
-	else if (write->has_if_match)
-		WriteRaiseEtag();
+	else
+		PreconditionCheckAbsent(&write->precondition);
 	SnapshotEnd();
 	return unchanged && WriteFinish(write, WRITE_UNCHANGED, &header);
 }

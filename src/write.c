@@ -53,30 +53,13 @@ static Statement read_identity = {
 	.argtypes = identity_types,
 };
 
-void
-WriteRaiseEtag(void)
-{
-	ReportError(PROBLEM_ETAG_MISMATCH,
-				"Read the document again and repeat the change on what you then have.",
-				"document was changed since its etag was read");
-}
-
 /* The document is not there; with an etag that was read, it was changed. */
 void
 WriteRaiseGone(const Write *write, const pg_uuid_t *uuid)
 {
-	if (write->has_if_match)
-		WriteRaiseEtag();
+	PreconditionCheckAbsent(&write->precondition);
 	ReportError(PROBLEM_NO_DOCUMENT, NULL, "there is no document %s",
 				DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(uuid))));
-}
-
-/* A cheap early look: the check under the lock decides. */
-void
-WriteCheckEtag(const Write *write, const DocumentHeader *header)
-{
-	if (write->has_if_match && header->etag != write->if_match)
-		WriteRaiseEtag();
 }
 
 bool
@@ -149,7 +132,7 @@ WriteLocked(Write *write, DocumentHeader *header, const Closure *closure)
 {
 	bool		differs;
 
-	WriteCheckEtag(write, header);
+	PreconditionCheck(&write->precondition, header);
 	FlattenSetDocumentId(write->flat, header->document_id);
 	FlattenSetReferences(write->flat);
 	if (closure != NULL)
@@ -164,8 +147,8 @@ WriteLocked(Write *write, DocumentHeader *header, const Closure *closure)
 	if (closure != NULL)
 		CascadeRun(closure, &header->document_id, 1, &header->document_id, 1);
 	VerifyEdges(write->resource, header->document_id);
-	if (!EtagBump(header, write->flat->model->version, write->has_if_match, write->if_match))
-		WriteRaiseEtag();
+	if (!EtagBump(header, write->flat->model->version, write->precondition.match.given))
+		PreconditionCheckAbsent(&write->precondition);
 	return WriteFinish(write, WRITE_UPDATED, header);
 }
 
@@ -284,7 +267,6 @@ WriteInit(Write *write, WriteResult *result, FunctionCallInfo fcinfo,
 {
 	memset(write, 0, sizeof(Write));
 	write->result = result;
-	write->has_if_match = !PG_ARGISNULL(if_match_argument);
-	if (write->has_if_match)
-		write->if_match = PG_GETARG_INT64(if_match_argument);
+	if (!PG_ARGISNULL(if_match_argument))
+		PreconditionSetMatch(&write->precondition, PG_GETARG_INT64(if_match_argument));
 }

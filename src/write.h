@@ -13,6 +13,7 @@
 #include "locks.h"
 #include "modelcache.h"
 #include "plan.h"
+#include "precondition.h"
 
 typedef enum WriteOutcome
 {
@@ -34,8 +35,7 @@ typedef struct Write
 {
 	Resource   *resource;
 	FlatDocument *flat;
-	bool		has_if_match;
-	int64		if_match;
+	Precondition precondition;
 	WriteResult *result;
 } Write;
 
@@ -45,7 +45,6 @@ extern void WriteBegin(StoreSession *session, const char *function);
 extern void WriteInit(Write *write, WriteResult *result, FunctionCallInfo fcinfo,
 					  int if_match_argument);
 extern void WriteTakeBody(Write *write, text *document, const pg_uuid_t *uuid);
-extern void WriteCheckEtag(const Write *write, const DocumentHeader *header);
 extern bool WriteIdentityDiffers(const Write *write, int64 document_id);
 extern void WriteRefuseKeyChange(const Write *write);
 extern bool WriteNew(Write *write);
@@ -54,7 +53,6 @@ extern bool WriteFinish(Write *write, WriteOutcome outcome,
 						const DocumentHeader *header);
 extern void WriteResultValues(const WriteResult *result, Datum *values);
 extern Datum WriteResultRow(FunctionCallInfo fcinfo, const WriteResult *result);
-extern void WriteRaiseEtag(void) pg_attribute_noreturn();
 extern void WriteRaiseGone(const Write *write, const pg_uuid_t *uuid) pg_attribute_noreturn();
 
 #endif							/* DMS_WRITE_H */
