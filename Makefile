@@ -35,6 +35,9 @@ ISOLATION = $(filter-out $(FAULT_SPECS),\
 	$(sort $(wildcard $(TOP)/test/isolation/specs/*.spec))))
 ISOLATION_OPTS = --inputdir=$(TOP)/test/isolation
 
+# The server reads the fixture of the isolation tests, so it must be able to.
+installcheck: export PGOPTIONS += -c dms_test.dir=$(abspath $(TOP))/test
+
 # Tests on real schema files look for them here.
 APISCHEMA_DIR ?= $(abspath $(TOP)/../shared/apischema)
 export APISCHEMA_DIR

@@ -157,7 +157,7 @@ LoadSources(void)
 
 	if (sources != NULL && sources_generation == generation)
 		return;
-	SnapshotBegin();
+	SnapshotBeginCatalog();
 	StatementRun(&read_sources, NULL, NULL, true, 0);
 	SnapshotEnd();
 	context = AllocSetContextCreate(CurrentMemoryContext, "dms edge sources", ALLOCSET_DEFAULT_SIZES);
@@ -286,23 +286,32 @@ CloseGate(void)
 				 errmsg("could not serialize access due to a concurrent deploy")));
 }
 
+/* Identities to try to lock, and how many could be. */
+typedef struct LockAttempt
+{
+	const int64 *ids;
+	int			n;
+	int			locked;
+}			LockAttempt;
+
+static bool
+TryIdentities(void *arg)
+{
+	LockAttempt *attempt = arg;
+	Datum		values[1] = {Int8ArrayDatum(attempt->n, attempt->ids)};
+
+	attempt->locked = (int) StatementRun(&lock_free, values, NULL, false, 0);
+	return false;
+}
+
 /* Is nobody's lock in the way of an update lock on all of them? */
 static bool
 IdentitiesAreFree(const int64 *ids, int n)
 {
-	Datum		values[1] = {Int8ArrayDatum(n, ids)};
-	MemoryContext saved = CurrentMemoryContext;
-	ResourceOwner owner = CurrentResourceOwner;
-	uint64		locked;
+	LockAttempt attempt = {.ids = ids,.n = n};
 
-	/* The locks of the attempt go with the subtransaction. */
-	BeginInternalSubTransaction(NULL);
-	MemoryContextSwitchTo(saved);
-	locked = StatementRun(&lock_free, values, NULL, false, 0);
-	RollbackAndReleaseCurrentSubTransaction();
-	MemoryContextSwitchTo(saved);
-	CurrentResourceOwner = owner;
-	return locked == (uint64) n;
+	(void) Attempt(TryIdentities, &attempt);
+	return attempt.locked == n;
 }
 
 /*

@@ -195,14 +195,14 @@ DeleteRow(const Delete *delete, int64 etag)
 	{
 		ErrorData  *error;
 
-		if (geterrcode() != ERRCODE_FOREIGN_KEY_VIOLATION)
-			PG_RE_THROW();
 		MemoryContextSwitchTo(context);
 		error = CopyErrorData();
 		FlushErrorState();
 		RollbackAndReleaseCurrentSubTransaction();
 		MemoryContextSwitchTo(context);
 		CurrentResourceOwner = owner;
+		if (error->sqlerrcode != ERRCODE_FOREIGN_KEY_VIOLATION)
+			ReThrowError(error);
 		RaiseViolated(delete, error);
 	}
 	PG_END_TRY();

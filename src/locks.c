@@ -66,6 +66,11 @@ static Statement lock_document[2] = {
 	{.sql = HEADER_SQL " FOR NO KEY UPDATE",.nargs = 1,.argtypes = id_types},
 	{.sql = HEADER_SQL " FOR NO KEY UPDATE NOWAIT",.nargs = 1,.argtypes = id_types},
 };
+static Statement try_document = {
+	.sql = HEADER_SQL " FOR NO KEY UPDATE SKIP LOCKED",
+	.nargs = 1,
+	.argtypes = id_types,
+};
 static Statement read_header = {.sql = HEADER_SQL,.nargs = 1,.argtypes = id_types};
 
 void
@@ -83,7 +88,7 @@ NeedsLock(const ReferenceUse *use, int64 own_id)
 {
 	if (use->own || use->settled || use->document_id == own_id)
 		return false;
-	return use->reference->can_change || lock_scope == LOCK_ALL;
+	return use->reference->can_change || lock_scope == LOCK_ALL || FAULT_SKIP("hub_unlocked");
 }
 
 static int
@@ -190,7 +195,7 @@ LookAgain(IdSet *set)
 	SnapshotBegin();
 	IdSetLookUp(set);
 	SnapshotEnd();
-	if (!IsolationUsesXactSnapshot())
+	if (!IsolationUsesXactSnapshot() || FAULT_SKIP("latest_look"))
 		return;
 	latest.entries = palloc(sizeof(IdEntry) * Max(set->n, 1));
 	memcpy(latest.entries, set->entries, sizeof(IdEntry) * set->n);
@@ -249,7 +254,7 @@ LockChildren(FlatDocument *flat, int64 own_id)
 		OpenTargets(flat, own_id, locked, nlocked, &open);
 		if (open.n == 0)
 			return;
-		FAULT_PAUSE("before_share_lock");
+		FAULT_PAUSE(nlocked == 0 ? "before_share_lock" : "before_next_share_lock");
 		nlocked = LockShared(&open, &locked, nlocked);
 		if (FAULT_SKIP("second_look"))
 			return;
@@ -301,5 +306,15 @@ LockDocument(int64 document_id, DocumentHeader *header)
 	Datum		values[1] = {Int64GetDatum(document_id)};
 
 	StatementRun(&lock_document[StoreLockNowait()], values, NULL, false, 1);
+	return TakeHeader(document_id, header);
+}
+
+/* The same without waiting; false: somebody has it, or it is gone. */
+bool
+LockDocumentAtOnce(int64 document_id, DocumentHeader * header)
+{
+	Datum		values[1] = {Int64GetDatum(document_id)};
+
+	StatementRun(&try_document, values, NULL, false, 1);
 	return TakeHeader(document_id, header);
 }

@@ -23,6 +23,7 @@ typedef struct DocumentHeader
 extern void LocksInit(void);
 extern void LockChildren(FlatDocument *flat, int64 own_id);
 extern bool LockDocument(int64 document_id, DocumentHeader *header);
+extern bool LockDocumentAtOnce(int64 document_id, DocumentHeader *header);
 extern bool ReadHeader(int64 document_id, DocumentHeader *header);
 
 #endif							/* DMS_LOCKS_H */

@@ -14,6 +14,7 @@
 
 #include "access/xact.h"
 #include "catalog/pg_type.h"
+#include "faults.h"
 #include "modelcache.h"
 #include "report.h"
 #include "store.h"
@@ -21,7 +22,6 @@
 #include "utils/guc.h"
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
-#include "utils/snapmgr.h"
 
 #define MAX_NAME 256
 
@@ -190,9 +190,9 @@ LoadResource(Generation *generation, const char *json)
 }
 
 /*
- * Read the model of a name as spelled; NULL when there is none.  In the latest
- * snapshot: that of the caller's statement may be older than the deploy that
- * made us look.
+ * Read the model of a name as spelled; NULL when there is none.  As it is now:
+ * the snapshot of the caller may be older than the deploy that made us look,
+ * and what is loaded is kept.
  */
 static Resource *
 ReadResource(Generation *generation, const char *project, const char *resource)
@@ -200,10 +200,12 @@ ReadResource(Generation *generation, const char *project, const char *resource)
 	Datum		values[2] = {CStringGetTextDatum(project), CStringGetTextDatum(resource)};
 	Resource   *found;
 
-	PushActiveSnapshot(GetLatestSnapshot());
+	if (!FAULT_SKIP("newest_model"))
+		SnapshotBeginCatalog();
 	if (StatementRun(&find_by_name, values, NULL, true, 1) == 0)
 		StatementRun(&find_by_any_name, values, NULL, true, 1);
-	PopActiveSnapshot();
+	if (!FAULT_SKIP("newest_model"))
+		SnapshotEnd();
 	if (SPI_processed == 0)
 		return NULL;
 	found = FindLoaded(generation, ResultText(0, 2), ResultText(0, 3));

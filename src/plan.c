@@ -7,13 +7,23 @@
 #include "access/xact.h"
 #include "catalog/pg_type.h"
 #include "compat.h"
+#include "faults.h"
 #include "miscadmin.h"
 #include "plan.h"
 #include "store.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/resowner.h"
 #include "utils/snapmgr.h"
+
+/* Set a setting until the end of the nest level. */
+static void
+SetLocally(const char *name, const char *value)
+{
+	(void) set_config_option(name, value, PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
+}
 
 /*
  * Connect to SPI.  With the owner's rights, our own statements run as the
@@ -30,6 +40,13 @@ StoreBegin(StoreSession *session, StoreRights rights)
 							   session->saved_context |
 							   SECURITY_LOCAL_USERID_CHANGE |
 							   SECURITY_NOFORCE_RLS);
+	session->guc_level = 0;
+	if (rights == RIGHTS_OF_OWNER && StoreLockNowait() && !FAULT_SKIP("nowait_everywhere"))
+	{
+		/* Unique indexes and foreign keys wait too, and know no NOWAIT. */
+		session->guc_level = NewGUCNestLevel();
+		SetLocally("lock_timeout", "1ms");
+	}
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "could not connect to SPI");
 }
@@ -40,8 +57,49 @@ StoreEnd(StoreSession *session)
 {
 	if (SPI_finish() != SPI_OK_FINISH)
 		elog(ERROR, "could not disconnect from SPI");
+	if (session->guc_level > 0)
+		AtEOXact_GUC(true, session->guc_level);
 	if (session->rights == RIGHTS_OF_OWNER)
 		SetUserIdAndSecContext(session->saved_user, session->saved_context);
+}
+
+/*
+ * Do something in a subtransaction of its own, and undo it, locks included,
+ * unless the function says that it may stay.  Errors pass through, but leave
+ * the caller's subtransaction the current one, for a handler further up.
+ */
+bool
+Attempt(AttemptFunction function, void *arg)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner resources = CurrentResourceOwner;
+	volatile bool stays = false;
+
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(context);
+	PG_TRY();
+	{
+		stays = function(arg);
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error;
+
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+		CurrentResourceOwner = resources;
+		ReThrowError(error);
+	}
+	PG_END_TRY();
+	if (stays)
+		ReleaseCurrentSubTransaction();
+	else
+		RollbackAndReleaseCurrentSubTransaction();
+	MemoryContextSwitchTo(context);
+	CurrentResourceOwner = resources;
+	return stays;
 }
 
 /* Make the statement's plan, once a session. */
@@ -59,13 +117,6 @@ PrepareStatement(Statement *statement)
 	if (SPI_keepplan(plan) != 0)
 		elog(ERROR, "could not keep the plan of \"%s\"", statement->sql);
 	statement->plan = plan;
-}
-
-static void
-SetForPlanning(const char *name, const char *value)
-{
-	(void) set_config_option(name, value, PGC_USERSET, PGC_S_SESSION,
-							 GUC_ACTION_SAVE, true, 0, false);
 }
 
 /*
@@ -91,11 +142,11 @@ StatementRun(Statement *statement, Datum *values, const char *nulls,
 	if (fresh || !SPI_plan_is_valid(statement->plan))
 	{
 		nestlevel = NewGUCNestLevel();
-		SetForPlanning("enable_seqscan", "off");
-		SetForPlanning("jit", "off");
-		SetForPlanning("join_collapse_limit", "1");
+		SetLocally("enable_seqscan", "off");
+		SetLocally("jit", "off");
+		SetLocally("join_collapse_limit", "1");
 		if (statement->ordered)
-			SetForPlanning("enable_bitmapscan", "off");
+			SetLocally("enable_bitmapscan", "off");
 	}
 	result = SPI_execute_plan(statement->plan, values, nulls, read_only, limit);
 	if (nestlevel > 0)
@@ -137,7 +188,7 @@ ExecuteWithArgs(const char *sql, int nargs, Oid *types, Datum *values,
 	int			nestlevel = NewGUCNestLevel();
 	int			result;
 
-	SetForPlanning("jit", "off");
+	SetLocally("jit", "off");
 	result = SPI_execute_with_args(sql, nargs, types, values, NULL, read_only, 0);
 	AtEOXact_GUC(true, nestlevel);
 	if (result < 0)
@@ -217,6 +268,16 @@ SnapshotBeginLatest(void)
 {
 	CommandCounterIncrement();
 	PushActiveSnapshot(GetLatestSnapshot());
+}
+
+/*
+ * Models are like catalogs: always read as they are now, however old the
+ * snapshot of the statement or transaction that needs them.
+ */
+void
+SnapshotBeginCatalog(void)
+{
+	PushActiveSnapshot(GetCatalogSnapshot(StoreTable(STORE_RESOURCE_MODEL)));
 }
 
 void

@@ -34,10 +34,16 @@ typedef struct StoreSession
 	Oid			saved_user;
 	int			saved_context;
 	StoreRights rights;
+	int			guc_level;		/* 0: no settings are changed */
 } StoreSession;
 
 extern void StoreBegin(StoreSession *session, StoreRights rights);
 extern void StoreEnd(StoreSession *session);
+
+/* Returns whether what it did may stay. */
+typedef bool (*AttemptFunction) (void *arg);
+
+extern bool Attempt(AttemptFunction function, void *arg);
 
 extern uint64 StatementRun(Statement *statement, Datum *values,
 						   const char *nulls, bool read_only, long limit);
@@ -46,6 +52,7 @@ extern void StatementForget(Statement *statement);
 /* One snapshot for several read-only statements. */
 extern void SnapshotBegin(void);
 extern void SnapshotBeginLatest(void);
+extern void SnapshotBeginCatalog(void);
 extern void SnapshotEnd(void);
 
 extern void ExecuteSql(const char *sql);

@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
+#include "faults.h"
 #include "fmgr.h"
 #include "plan.h"
 #include "resolve.h"
@@ -38,29 +39,56 @@ LockClosure(const Write *write, const pg_uuid_t *uuid, int64 document_id)
 	return closure;
 }
 
+/* Is the identity of the document that of the body? */
+static bool
+KeepsIdentity(const Write *write, int64 document_id)
+{
+	bool		keeps;
+
+	SnapshotBegin();
+	keeps = !WriteIdentityDiffers(write, document_id);
+	SnapshotEnd();
+	return keeps;
+}
+
+/*
+ * Lock the document, and before it its identity and all that depend on it if
+ * the identity is to change: all sessions take them in this order.  Somebody
+ * may change it while we wait: then the body, which names the old one, changes
+ * it back.  Returns the closure of a change, or NULL.
+ */
+static Closure *
+LockToUpdate(Write *write, const pg_uuid_t *uuid, int64 document_id,
+			 bool identity, DocumentHeader *header)
+{
+	LockRequest request = {write, document_id, header, KeepsIdentity};
+	Closure    *closure;
+
+	if (!identity)
+	{
+		if (WriteLockFound(&request))
+			return NULL;
+		if (!request.found)
+			WriteRaiseGone(write, uuid);
+		FAULT_PAUSE("after_moved");
+	}
+	closure = LockClosure(write, uuid, document_id);
+	if (!LockDocument(document_id, header))
+		WriteRaiseGone(write, uuid);
+	return KeepsIdentity(write, document_id) ? NULL : closure;
+}
+
 /* Update a document by its id; its identity may change. */
 static void
 UpdateById(Write *write, const pg_uuid_t *uuid, int64 document_id, bool identity)
 {
-	Closure    *closure = identity ? LockClosure(write, uuid, document_id) : NULL;
 	DocumentHeader header;
+	Closure    *closure = LockToUpdate(write, uuid, document_id, identity, &header);
 
-	if (!LockDocument(document_id, &header))
-		WriteRaiseGone(write, uuid);
 	PreconditionCheck(&write->precondition, &header);
-
-	/*
-	 * Somebody may have changed the identity while we waited: then the body,
-	 * which names the old one, changes it back.
-	 */
-	SnapshotBegin();
-	identity = WriteIdentityDiffers(write, document_id);
-	SnapshotEnd();
-	if (identity)
+	if (closure != NULL)
 		WriteRefuseKeyChange(write);
-	if (identity && closure == NULL)
-		closure = LockClosure(write, uuid, document_id);
-	WriteLocked(write, &header, identity ? closure : NULL);
+	WriteLocked(write, &header, closure);
 }
 
 /* The steps of an update behind the gate. */

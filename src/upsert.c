@@ -21,31 +21,6 @@
 
 PG_FUNCTION_INFO_V1(dms_upsert_document);
 
-/*
- * Update the document that had the identity when we looked; false when it is
- * gone, or has another identity by now.  Without the look behind the lock, an
- * upsert would write into a document that was renamed while it waited.
- */
-static bool
-UpdateFound(Write *write, int64 document_id)
-{
-	DocumentHeader header;
-	int64		owner;
-
-	FAULT_PAUSE("before_self_lock");
-	if (!LockDocument(document_id, &header))
-		return false;
-	if (!FAULT_SKIP("self_look"))
-	{
-		SnapshotBegin();
-		owner = ResolveOwn(write->flat);
-		SnapshotEnd();
-		if (owner != document_id)
-			return false;
-	}
-	return WriteLocked(write, &header, NULL);
-}
-
 /* The document that has the identity now; 0: none. */
 static int64
 FindOwn(const Write *write)
@@ -56,6 +31,27 @@ FindOwn(const Write *write)
 	found = ResolveOwn(write->flat);
 	SnapshotEnd();
 	return found;
+}
+
+/* Does the identity still belong to the document? */
+static bool
+OwnsIdentity(const Write *write, int64 document_id)
+{
+	return FAULT_SKIP("self_look") || FindOwn(write) == document_id;
+}
+
+/*
+ * Update the document that had the identity when we looked; false when it is
+ * gone, or has another identity by now.  Without the look behind the lock, an
+ * upsert would write into a document that was renamed while it waited.
+ */
+static bool
+UpdateFound(Write *write, int64 document_id)
+{
+	DocumentHeader header;
+	LockRequest request = {write, document_id, &header, OwnsIdentity};
+
+	return WriteLockFound(&request) && WriteLocked(write, &header, NULL);
 }
 
 /* Claim the identity, or find who has it, until one of both succeeds. */
@@ -72,6 +68,8 @@ ClaimOrFind(Write *write, int64 document_id)
 				return;
 			FAULT_PAUSE("after_lost_claim");
 			document_id = FindOwn(write);
+			if (document_id == 0 && FAULT_SKIP("claim_again"))
+				elog(ERROR, "identity was claimed once only");
 			if (document_id == 0)
 				continue;
 		}

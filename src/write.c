@@ -9,6 +9,7 @@
 #include "catalog/pg_type.h"
 #include "edges.h"
 #include "etag.h"
+#include "faults.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "plan.h"
@@ -28,19 +29,28 @@ TEXTOID, UUIDOID, TEXTOID};
  * The primary row alone decides who has an identity; the alias is a plain
  * insert, since a taken alias is the conflict.
  */
+#define CLAIM_SQL(primary_taken, alias_taken) \
+	"WITH p AS (INSERT INTO dms.ReferentialIdentity (ReferentialId, DocumentId, ProjectName, ResourceName)" \
+	" VALUES ($1, pg_catalog.nextval('dms.document_documentid_seq'::pg_catalog.regclass), $2, $3)" \
+	primary_taken " RETURNING DocumentId)," \
+	" a AS (INSERT INTO dms.ReferentialIdentity (ReferentialId, DocumentId, ProjectName, ResourceName)" \
+	" SELECT $4, DocumentId, $5, $6 FROM p WHERE $4 IS NOT NULL" alias_taken ")," \
+	" l AS (INSERT INTO dms.IdentityLock (DocumentId) SELECT DocumentId FROM p)," \
+	" d AS (INSERT INTO dms.Document (DocumentId, DocumentUuid, ProjectName, ResourceName, ResourceVersion)" \
+	" SELECT DocumentId, $7, $2, $3, $8 FROM p RETURNING DocumentId, Etag, LastModifiedAt)" \
+	" SELECT DocumentId, Etag, LastModifiedAt FROM d"
+#define LET_BE " ON CONFLICT (ReferentialId) DO NOTHING"
+
 static Statement claim = {
-	.sql = "WITH p AS (INSERT INTO dms.ReferentialIdentity (ReferentialId, DocumentId, ProjectName, ResourceName)"
-	" VALUES ($1, pg_catalog.nextval('dms.document_documentid_seq'::pg_catalog.regclass), $2, $3)"
-	" ON CONFLICT (ReferentialId) DO NOTHING RETURNING DocumentId),"
-	" a AS (INSERT INTO dms.ReferentialIdentity (ReferentialId, DocumentId, ProjectName, ResourceName)"
-	" SELECT $4, DocumentId, $5, $6 FROM p WHERE $4 IS NOT NULL),"
-	" l AS (INSERT INTO dms.IdentityLock (DocumentId) SELECT DocumentId FROM p),"
-	" d AS (INSERT INTO dms.Document (DocumentId, DocumentUuid, ProjectName, ResourceName, ResourceVersion)"
-	" SELECT DocumentId, $7, $2, $3, $8 FROM p RETURNING DocumentId, Etag, LastModifiedAt)"
-	" SELECT DocumentId, Etag, LastModifiedAt FROM d",
+	.sql = CLAIM_SQL(LET_BE, ""),
 	.nargs = 8,
 	.argtypes = claim_types,
 };
+
+#ifdef DMS_FAULTS
+static Statement claim_or_fail = {.sql = CLAIM_SQL("", ""),.nargs = 8,.argtypes = claim_types};
+static Statement claim_any_alias = {.sql = CLAIM_SQL(LET_BE, LET_BE),.nargs = 8,.argtypes = claim_types};
+#endif
 
 static const Oid identity_types[] = {INT8OID, TEXTOID, TEXTOID};
 
@@ -86,6 +96,18 @@ SetAlias(const FlatDocument *flat, Datum *values, char *nulls)
 	values[2] = CStringGetTextDatum(model->superclass_resource);
 }
 
+static Statement *
+ClaimStatement(void)
+{
+#ifdef DMS_FAULTS
+	if (FAULT_SKIP("claim_let_be"))
+		return &claim_or_fail;
+	if (FAULT_SKIP("alias_conflict"))
+		return &claim_any_alias;
+#endif
+	return &claim;
+}
+
 /* Claim the identity for a new document; false when somebody has it. */
 static bool
 ClaimIdentity(const FlatDocument *flat, DocumentHeader *header)
@@ -102,7 +124,7 @@ ClaimIdentity(const FlatDocument *flat, DocumentHeader *header)
 	SetAlias(flat, &values[3], &nulls[3]);
 	values[6] = UUIDPGetDatum(&header->uuid);
 	values[7] = CStringGetTextDatum(model->version);
-	if (StatementRun(&claim, values, nulls, false, 0) == 0)
+	if (StatementRun(ClaimStatement(), values, nulls, false, 0) == 0)
 		return false;
 	header->document_id = DatumGetInt64(ResultDatum(0, 1, &isnull));
 	header->etag = DatumGetInt64(ResultDatum(0, 2, &isnull));
@@ -126,6 +148,54 @@ WriteNew(Write *write)
 	return WriteFinish(write, WRITE_INSERTED, &header);
 }
 
+static bool
+LockMeant(void *arg)
+{
+	LockRequest *request = arg;
+
+	request->found = LockDocument(request->document_id, request->header);
+	request->meant = request->found && request->still(request->write, request->document_id);
+	return request->meant || FAULT_SKIP("let_go");
+}
+
+/*
+ * Lock a document that was found, and look whether it is still the one that we
+ * mean.  If we have to wait, it may be another one by then, and the lock must
+ * be given back: otherwise we could have it while we wait for somebody who
+ * waits for it, such as a rename that has the document's identity already.
+ */
+bool
+WriteLockFound(LockRequest *request)
+{
+	FAULT_PAUSE("before_self_lock");
+	if (FAULT_SKIP("weak_self_lock"))
+		(void) ClosureLock(&request->document_id, 1);
+	request->found = LockDocumentAtOnce(request->document_id, request->header);
+	if (request->found)
+		request->meant = request->still(request->write, request->document_id);
+	else
+		(void) Attempt(LockMeant, request);
+	return request->meant;
+}
+
+/*
+ * Claim the new identity of a document.  That comes before the root row, whose
+ * natural key is unique too, so that there is one queue for each key.
+ */
+static void
+MoveIdentity(Write *write, int64 document_id)
+{
+	if (FAULT_SKIP("claim_first"))
+	{
+		RowsUpdate(write->resource, document_id, write->flat, true);
+		FAULT_PAUSE("between_claim_and_root");
+	}
+	CascadeForgetIdentity(document_id);
+	CascadeClaimIdentity(write->flat, document_id);
+	if (!FAULT_SKIP("claim_first"))
+		FAULT_PAUSE("between_claim_and_root");
+}
+
 /* Write what differs into a document that is locked. */
 bool
 WriteLocked(Write *write, DocumentHeader *header, const Closure *closure)
@@ -136,10 +206,7 @@ WriteLocked(Write *write, DocumentHeader *header, const Closure *closure)
 	FlattenSetDocumentId(write->flat, header->document_id);
 	FlattenSetReferences(write->flat);
 	if (closure != NULL)
-	{
-		CascadeForgetIdentity(header->document_id);
-		CascadeClaimIdentity(write->flat, header->document_id);
-	}
+		MoveIdentity(write, header->document_id);
 	differs = RowsUpdate(write->resource, header->document_id, write->flat, closure != NULL);
 	differs |= EdgesDiff(header->document_id, write->flat);
 	if (!differs && closure == NULL)
@@ -256,7 +323,8 @@ void
 WriteBegin(StoreSession *session, const char *function)
 {
 	PreventCommandIfReadOnly(function);
-	StoreGate(RowExclusiveLock);
+	if (!FAULT_SKIP("gate"))
+		StoreGate(RowExclusiveLock);
 	StoreBegin(session, RIGHTS_OF_OWNER);
 }
 

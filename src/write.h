@@ -39,6 +39,17 @@ typedef struct Write
 	WriteResult *result;
 } Write;
 
+/* A document to lock, if it still is the one that we mean. */
+typedef struct LockRequest
+{
+	const Write *write;
+	int64		document_id;
+	DocumentHeader *header;
+	bool		(*still) (const Write *write, int64 document_id);
+	bool		found;			/* there is such a document */
+	bool		meant;			/* and it is the one */
+} LockRequest;
+
 extern void WriteRequireArguments(FunctionCallInfo fcinfo, int n,
 								  const char *const *names);
 extern void WriteBegin(StoreSession *session, const char *function);
@@ -47,6 +58,7 @@ extern void WriteInit(Write *write, WriteResult *result, FunctionCallInfo fcinfo
 extern void WriteTakeBody(Write *write, text *document, const pg_uuid_t *uuid);
 extern bool WriteIdentityDiffers(const Write *write, int64 document_id);
 extern void WriteRefuseKeyChange(const Write *write);
+extern bool WriteLockFound(LockRequest *request);
 extern bool WriteNew(Write *write);
 extern bool WriteLocked(Write *write, DocumentHeader *header, const Closure *closure);
 extern bool WriteFinish(Write *write, WriteOutcome outcome,
