@@ -733,7 +733,8 @@ CREATE FUNCTION dms.access_levels() RETURNS TABLE (level text, functions text[],
 LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 VALUES
-('public', '{uuid_v5, uuid_v7, referential_id, lower_invariant, access_levels}'::text[],
+('public', '{uuid_v5, uuid_v7, referential_id, lower_invariant, access_levels, access_ddl,
+	access_grants}'::text[],
 	'{}'::text[]),
 -- Reading runs with the rights of the caller, who needs the tables for it; the
 -- tables and views of resources are the readers' too.
@@ -747,7 +748,7 @@ VALUES
 ('admin', '{core_ddl, deploy_schema, plan_schema, migrate_schema, plan_migration,
 	stored_identities, audit, audit_store, audit_scope, audit_rows, audit_references, audit_documents,
 	audit_edges, audit_identities, audit_descriptors, audit_members, audit_orphans, rebuild_edges,
-	lock_identity_closure, recompute_identities, grant_access, access_ddl, access_grants}',
+	lock_identity_closure, recompute_identities, grant_access}',
 	'{identitylock}')
 $$;
 COMMENT ON FUNCTION dms.access_levels() IS

@@ -132,6 +132,7 @@ SELECT count(*) FROM dms.audit();
 SELECT dms.rebuild_edges();
 SELECT dms.grant_access('regress_other', 'writer');
 SELECT dms.grant_access('regress_owner', 'reader');
+SELECT dms.grant_access('regress_owner', 'admin');
 SELECT dms.grant_access('regress_unknown', 'reader');
 SELECT dms.grant_access('regress_other', 'Writer');
 DELETE FROM dms.ReferenceEdge;

@@ -3,13 +3,19 @@
  *		dms.grant_access(), and grants on what a deploy creates.
  *
  * Which level has what, and the statements that give it, are written in SQL in
- * the install script.  Here they are run as the owner of the store.  Who has a
- * level is told by the grants themselves: there is no list that could differ
- * from them, and a role that is dropped or renamed takes its grants along.
+ * the install script.  Who has a level is told by the grants themselves: there
+ * is no list that could differ from them, and a role that is dropped or renamed
+ * takes its grants along.
+ *
+ * Statements on the store run as its owner.  Those on functions run as the owner
+ * of the functions, who need not be the same: so a dump tells nothing of who
+ * granted, and can be restored by anybody who may create the extension.
  */
 #include "postgres.h"
 
 #include "access.h"
+#include "access/htup_details.h"
+#include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "fmgr.h"
 #include "miscadmin.h"
@@ -18,13 +24,14 @@
 #include "store.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
+#include "utils/syscache.h"
 
 PG_FUNCTION_INFO_V1(dms_grant_access);
 
 static const Oid ddl_types[] = {NAMEOID, TEXTOID, BOOLOID};
 
 static Statement read_ddl = {
-	.sql = "SELECT statement FROM dms.access_ddl($1, $2) WHERE of_store OR NOT $3",
+	.sql = "SELECT statement FROM dms.access_ddl($1, $2) WHERE of_store = $3",
 	.nargs = 3,
 	.argtypes = ddl_types,
 };
@@ -44,23 +51,55 @@ ResultTexts(int column)
 	return texts;
 }
 
-/* Give a role a level, on the objects of the store or on everything. */
-static void
-ApplyLevel(const char *role, const char *level, bool store_only)
+/* The statements that give a role a level, on the store or on functions. */
+static char **
+ReadStatements(const char *role, const char *level, bool of_store, uint64 *n)
 {
 	Datum		values[3];
-	char	  **statements;
-	uint64		n;
 
 	values[0] = DirectFunctionCall1(namein, CStringGetDatum(role));
 	values[1] = CStringGetTextDatum(level);
-	values[2] = BoolGetDatum(store_only);
+	values[2] = BoolGetDatum(of_store);
 	SnapshotBegin();
-	n = StatementRun(&read_ddl, values, NULL, true, 0);
+	*n = StatementRun(&read_ddl, values, NULL, true, 0);
 	SnapshotEnd();
-	statements = ResultTexts(1);
+	return ResultTexts(1);
+}
+
+/* Give a role what its level needs of the store; we are the store's owner. */
+static void
+GrantOnStore(const char *role, const char *level)
+{
+	uint64		n;
+	char	  **statements = ReadStatements(role, level, true, &n);
+
 	for (uint64 i = 0; i < n; i++)
 		ExecuteSql(statements[i]);
+}
+
+/*
+ * Give a role what its level needs of the extension, as its functions' owner.
+ * The statements name functions of the extension and quote the role; nothing
+ * in them is somebody else's code.
+ */
+static void
+GrantOnFunctions(const char *role, const char *level, Oid function)
+{
+	uint64		n;
+	char	  **statements = ReadStatements(role, level, false, &n);
+	Oid			saved_user;
+	int			saved_context;
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for function %u", function);
+	GetUserIdAndSecContext(&saved_user, &saved_context);
+	SetUserIdAndSecContext(((Form_pg_proc) GETSTRUCT(tuple))->proowner,
+						   saved_context | SECURITY_LOCAL_USERID_CHANGE);
+	ReleaseSysCache(tuple);
+	for (uint64 i = 0; i < n; i++)
+		ExecuteSql(statements[i]);
+	SetUserIdAndSecContext(saved_user, saved_context);
 }
 
 /*
@@ -81,7 +120,7 @@ AccessReapply(void)
 	levels = ResultTexts(2);
 	for (uint64 i = 0; i < n; i++)
 		if (get_role_oid(roles[i], false) != StoreOwner())
-			ApplyLevel(roles[i], levels[i], true);
+			GrantOnStore(roles[i], levels[i]);
 }
 
 static void
@@ -96,22 +135,29 @@ CheckLevel(const char *level)
 				"there is no level \"%s\"", level);
 }
 
-/* Give a role a level of access, no more and no less. */
+/*
+ * Give a role a level of access, no more and no less.  The owner of the store
+ * has the store, but not the functions where somebody else created the
+ * extension, as when a dump was restored.
+ */
 Datum
 dms_grant_access(PG_FUNCTION_ARGS)
 {
 	const char *role = NameStr(*PG_GETARG_NAME(0));
 	const char *level = text_to_cstring(PG_GETARG_TEXT_PP(1));
 	bool		deployed = StoreExists();
+	bool		is_owner;
 	StoreSession session;
 
 	PreventCommandIfReadOnly("dms.grant_access()");
 	CheckLevel(level);
-	if (get_role_oid(role, false) == (deployed ? StoreOwner() : GetUserId()))
-		ReportError(PROBLEM_ARGUMENT, NULL,
-					"role \"%s\" is the owner and has all rights already", role);
+	is_owner = get_role_oid(role, false) == (deployed ? StoreOwner() : GetUserId());
+	if (is_owner && strcmp(level, "admin") != 0)
+		ReportError(PROBLEM_ARGUMENT, NULL, "role \"%s\" is the owner, whose level is admin", role);
 	StoreBegin(&session, deployed ? RIGHTS_OF_OWNER : RIGHTS_OF_CALLER);
-	ApplyLevel(role, level, false);
+	if (!is_owner)
+		GrantOnStore(role, level);
+	GrantOnFunctions(role, level, fcinfo->flinfo->fn_oid);
 	StoreEnd(&session);
 	PG_RETURN_VOID();
 }
