@@ -36,9 +36,10 @@ typedef struct BodyState
 	const ResourceModel *model;
 	Problem    *schema;			/* faults of the stage of the schema */
 	Problem    *decimals;		/* and of the one behind it */
-}			BodyState;
+} BodyState;
 
-static void CheckObject(BodyState * state, int scope, JNode *object);
+static void CheckObject(BodyState *state, int scope, JNode *object);
+static void CheckMembers(BodyState *state, const ScopeModel *scope, JNode *object);
 
 void
 BodyInit(void)
@@ -136,7 +137,7 @@ FindProperty(const ScopeModel *scope, const char *name)
 
 /* A property that the schema does not know. */
 static void
-CheckUnknown(BodyState * state, JNode *node)
+CheckUnknown(BodyState *state, JNode *node)
 {
 	if (unknown_properties == UNKNOWN_DROP || IsOfResponse(node->name))
 		return;
@@ -148,7 +149,7 @@ CheckUnknown(BodyState * state, JNode *node)
 }
 
 static void
-CheckValue(BodyState * state, const PropertyModel *property, JNode *node)
+CheckValue(BodyState *state, const PropertyModel *property, JNode *node)
 {
 	ValueFault	fault;
 
@@ -157,33 +158,47 @@ CheckValue(BodyState * state, const PropertyModel *property, JNode *node)
 				  JsonTreePath(node), "%s", fault.message);
 }
 
-/* Does a node hold nothing: null, or an object of nulls? */
+/*
+ * Does an object hold nothing that the schema knows?  Objects below it count
+ * when they hold something; arrays and references do, even empty ones.
+ */
 static bool
-IsEmpty(const JNode *node)
+HoldsNothing(const ResourceModel *model, int scope, const JNode *object)
 {
-	if (node->kind == JNODE_OBJECT)
+	foreach_child(child, object)
 	{
-		foreach_child(child, node)
-			if (child->kind != JNODE_NULL)
+		const PropertyModel *property;
+
+		if (child->kind == JNODE_NULL)
+			continue;
+		property = FindProperty(&model->scopes[scope], child->name);
+		if (property == NULL)
+			continue;
+		if (child->kind != JNODE_OBJECT || property->scope < 0 ||
+			property->kind == PROPERTY_REFERENCE ||
+			!HoldsNothing(model, property->scope, child))
 			return false;
-		return true;
 	}
-	return node->kind == JNODE_NULL;
+	return true;
 }
 
-/* Is every element an empty object? */
+/* Is every element null, or an object that holds nothing? */
 static bool
-OnlyEmptyObjects(const JNode *array)
+OnlyEmptyObjects(const ResourceModel *model, int scope, const JNode *array)
 {
 	foreach_child(child, array)
-		if (!IsEmpty(child))
-		return false;
+	{
+		if (child->kind == JNODE_NULL)
+			continue;
+		if (child->kind != JNODE_OBJECT || !HoldsNothing(model, scope, child))
+			return false;
+	}
 	return true;
 }
 
 /* Equal elements, for "uniqueItems". */
 static void
-CheckUniqueItems(BodyState * state, JNode *array)
+CheckUniqueItems(BodyState *state, JNode *array)
 {
 	int			n = 0;
 	char	  **texts = palloc(sizeof(char *) * Max(array->nchildren, 1));
@@ -207,7 +222,7 @@ CheckUniqueItems(BodyState * state, JNode *array)
 
 /* Elements that are null are dropped; the others must be objects. */
 static void
-CheckElements(BodyState * state, const PropertyModel *property, JNode *array)
+CheckElements(BodyState *state, const PropertyModel *property, JNode *array)
 {
 	JNode	  **link = &array->first;
 
@@ -234,7 +249,7 @@ CheckElements(BodyState * state, const PropertyModel *property, JNode *array)
 
 /* An array; false when it counts as absent. */
 static bool
-CheckArray(BodyState * state, const PropertyModel *property, JNode *node)
+CheckArray(BodyState *state, const PropertyModel *property, JNode *node)
 {
 	if (node->kind != JNODE_ARRAY)
 	{
@@ -242,69 +257,24 @@ CheckArray(BodyState * state, const PropertyModel *property, JNode *node)
 				  JsonTreeKindName(node));
 		return true;
 	}
-	if (node->parent->parent == NULL && OnlyEmptyObjects(node))
+	if (node->parent->parent == NULL &&
+		OnlyEmptyObjects(state->model, property->scope, node))
 		return false;
 	CheckElements(state, property, node);
 	if (node->nchildren < property->min_items)
-		ProblemAt(state->schema, JsonTreePath(node), "must hold at least %d elements.", property->min_items);
+		ProblemAt(state->schema, JsonTreePath(node), "must hold at least %d element%s.",
+				  property->min_items, property->min_items == 1 ? "" : "s");
 	if (property->max_items >= 0 && node->nchildren > property->max_items)
-		ProblemAt(state->schema, JsonTreePath(node), "must hold at most %d elements.", property->max_items);
+		ProblemAt(state->schema, JsonTreePath(node), "must hold at most %d element%s.",
+				  property->max_items, property->max_items == 1 ? "" : "s");
 	if (property->unique_items)
 		CheckUniqueItems(state, node);
 	return true;
 }
 
-/* An object below another; false when it counts as absent. */
-static bool
-CheckNested(BodyState * state, const PropertyModel *property, JNode *node)
-{
-	if (node->kind != JNODE_OBJECT)
-	{
-		ProblemAt(state->schema, JsonTreePath(node), "must be an object, not %s.",
-				  JsonTreeKindName(node));
-		return true;
-	}
-	if (node->nchildren == 0)
-		return property->kind == PROPERTY_REFERENCE;
-	CheckObject(state, property->scope, node);
-	return node->nchildren > 0 || property->kind == PROPERTY_REFERENCE;
-}
-
-/* One member of an object; false when it is to be dropped. */
-static bool
-CheckMember(BodyState * state, const ScopeModel *scope, JNode *node)
-{
-	const PropertyModel *property;
-
-	if (node->kind == JNODE_NULL)
-		return false;
-	property = FindProperty(scope, node->name);
-	if (property == NULL)
-	{
-		CheckUnknown(state, node);
-		return false;
-	}
-	node->meaning = property;
-	switch ((PropertyKind) property->kind)
-	{
-		case PROPERTY_SCALAR:
-		case PROPERTY_DESCRIPTOR:
-		case PROPERTY_MEMBER:
-			CheckValue(state, property, node);
-			return true;
-		case PROPERTY_ARRAY:
-			return CheckArray(state, property, node);
-		case PROPERTY_REFERENCE:
-		case PROPERTY_OBJECT:
-		case PROPERTY_EXTENSION:
-			return CheckNested(state, property, node);
-	}
-	return false;
-}
-
 /* What must be there and is not. */
 static void
-CheckRequired(BodyState * state, const ScopeModel *scope, JNode *object)
+CheckRequired(BodyState *state, const ScopeModel *scope, JNode *object)
 {
 	for (int i = 0; i < scope->nproperties; i++)
 	{
@@ -339,11 +309,67 @@ DropEmptyArrays(JNode *object)
 	}
 }
 
-/* An object and all below it. */
-static void
-CheckObject(BodyState * state, int scope_index, JNode *object)
+/*
+ * An object below another; false when it counts as absent.  One that holds
+ * nothing, or nothing but nulls and what nobody knows, is absent: it need not
+ * have what its schema requires.  A reference stays, for others to find it
+ * incomplete.
+ */
+static bool
+CheckNested(BodyState *state, const PropertyModel *property, JNode *node)
 {
-	const ScopeModel *scope = &state->model->scopes[scope_index];
+	const ScopeModel *scope = &state->model->scopes[property->scope];
+
+	if (node->kind != JNODE_OBJECT)
+	{
+		ProblemAt(state->schema, JsonTreePath(node), "must be an object, not %s.",
+				  JsonTreeKindName(node));
+		return true;
+	}
+	CheckMembers(state, scope, node);
+	if (node->nchildren == 0 && property->kind != PROPERTY_REFERENCE)
+		return false;
+	CheckRequired(state, scope, node);
+	DropEmptyArrays(node);
+	return node->nchildren > 0 || property->kind == PROPERTY_REFERENCE;
+}
+
+/* One member of an object; false when it is to be dropped. */
+static bool
+CheckMember(BodyState *state, const ScopeModel *scope, JNode *node)
+{
+	const PropertyModel *property;
+
+	if (node->kind == JNODE_NULL)
+		return false;
+	property = FindProperty(scope, node->name);
+	if (property == NULL)
+	{
+		CheckUnknown(state, node);
+		return false;
+	}
+	node->meaning = property;
+	switch ((PropertyKind) property->kind)
+	{
+		case PROPERTY_SCALAR:
+		case PROPERTY_DESCRIPTOR:
+		case PROPERTY_MEMBER:
+			CheckValue(state, property, node);
+			return true;
+		case PROPERTY_ARRAY:
+			return CheckArray(state, property, node);
+		case PROPERTY_REFERENCE:
+		case PROPERTY_OBJECT:
+		case PROPERTY_EXTENSION:
+			return CheckNested(state, property, node);
+	}
+	return false;
+}
+
+/* The members of an object, and all below them. */
+static void
+CheckMembers(BodyState *state, const ScopeModel *scope, JNode *object)
+{
 	JNode	  **link = &object->first;
 
 	CHECK_FOR_INTERRUPTS();
@@ -361,6 +387,15 @@ CheckObject(BodyState * state, int scope_index, JNode *object)
 		object->last = child;
 		link = &child->next;
 	}
+}
+
+/* An object and all below it. */
+static void
+CheckObject(BodyState *state, int scope_index, JNode *object)
+{
+	const ScopeModel *scope = &state->model->scopes[scope_index];
+
+	CheckMembers(state, scope, object);
 	CheckRequired(state, scope, object);
 	DropEmptyArrays(object);
 }

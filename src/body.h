@@ -15,7 +15,7 @@ typedef enum BodyPurpose
 {
 	BODY_FOR_UPSERT,			/* no id */
 	BODY_FOR_UPDATE				/* an id may be there */
-}			BodyPurpose;
+} BodyPurpose;
 
 extern void BodyInit(void);
 extern JNode *BodyParse(const char *text, int len, BodyPurpose purpose,

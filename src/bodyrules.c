@@ -1,7 +1,7 @@
 /*
  * bodyrules.c
  *		Rules that span several values of a body: equal values, complete
- *		references, no reference or element twice.
+ *		references, no reference or element twice, no ambiguous identity.
  *
  * Each rule is a stage of its own; the first that finds something answers.
  */
@@ -11,6 +11,7 @@
 #include "lowercase.h"
 #include "miscadmin.h"
 #include "report.h"
+#include "uuid.h"
 
 /* An element of an array, and what must be unique about it. */
 typedef struct ElementKey
@@ -18,7 +19,7 @@ typedef struct ElementKey
 	char	   *key;
 	JNode	   *element;
 	int			position;		/* in document order */
-}			ElementKey;
+} ElementKey;
 
 static bool
 IsDescriptorPath(const char *path)
@@ -38,30 +39,35 @@ SameValue(const JNode *a, const JNode *b, bool descriptor)
 	return strcmp(a->text, b->text) == 0;
 }
 
+/* Do all these values equal that one? */
+static bool
+AllEqual(List *nodes, const JNode *value, bool descriptor)
+{
+	ListCell   *cell;
+
+	foreach(cell, nodes)
+		if (!SameValue(lfirst(cell), value, descriptor))
+		return false;
+	return true;
+}
+
 /* Every value at one path must equal every value at the other. */
 static void
 CheckEquality(Problem *problem, const EqualityModel *equality, JNode *body)
 {
 	List	   *sources = NIL;
 	List	   *targets = NIL;
-	ListCell   *source;
-	ListCell   *target;
 	bool		descriptor = IsDescriptorPath(equality->source);
 
 	JsonTreeSelect(body, equality->source, &sources);
 	JsonTreeSelect(body, equality->target, &targets);
-	foreach(source, sources)
-	{
-		CHECK_FOR_INTERRUPTS();
-		foreach(target, targets)
-		{
-			if (SameValue(lfirst(source), lfirst(target), descriptor))
-				continue;
-			ProblemAt(problem, equality->source, "must be equal to %s.", equality->target);
-			ProblemAt(problem, equality->target, "must be equal to %s.", equality->source);
-			return;
-		}
-	}
+	if (sources == NIL || targets == NIL)
+		return;
+	if (AllEqual(sources, linitial(targets), descriptor) &&
+		AllEqual(targets, linitial(targets), descriptor))
+		return;
+	ProblemAt(problem, equality->source, "must be equal to %s.", equality->target);
+	ProblemAt(problem, equality->target, "must be equal to %s.", equality->source);
 }
 
 /* A reference must name all values that identify its target. */
@@ -89,8 +95,8 @@ CheckComplete(Problem *problem, const ReferenceModel *reference, JNode *body)
 static int
 CompareKeys(const void *a, const void *b)
 {
-	const		ElementKey *left = a;
-	const		ElementKey *right = b;
+	const ElementKey *left = a;
+	const ElementKey *right = b;
 	int			order = strcmp(left->key, right->key);
 
 	return order != 0 ? order : left->position - right->position;
@@ -108,7 +114,7 @@ Ordinal(int n)
 
 /* Report every element whose key stood before. */
 static void
-ReportDuplicates(Problem *problem, ElementKey * keys, int n, const char *what)
+ReportDuplicates(Problem *problem, ElementKey *keys, int n, const char *what)
 {
 	qsort(keys, n, sizeof(ElementKey), CompareKeys);
 	for (int i = 1; i < n; i++)
@@ -196,6 +202,56 @@ CheckUniqueness(Problem *problem, const UniquenessModel *uniqueness, JNode *body
 	}
 }
 
+/* Identities are written path=value#path=value: no value may read so. */
+static void
+CheckIdentifier(Problem *problem, const JNode *node, const char *value)
+{
+	if (ReferentialValueIsAmbiguous(value))
+		ProblemAt(problem, JsonTreePath(node),
+				  "must not contain \"#$.\", because it identifies a document.");
+}
+
+/* The values that identify the document itself. */
+static void
+CheckOwnIdentity(Problem *problem, const ResourceModel *model, JNode *body)
+{
+	if (model->kind == RESOURCE_DESCRIPTOR)
+	{
+		JNode	   *code = JsonTreeAt(body, "$.codeValue");
+
+		CheckIdentifier(problem, code,
+						psprintf("%s#%s", JsonTreeAt(body, "$.namespace")->text, code->text));
+		return;
+	}
+	for (int i = 0; i < model->nidentity; i++)
+	{
+		JNode	   *node = JsonTreeAt(body, model->identity[i].path);
+
+		if (model->identity[i].reference < 0)
+			CheckIdentifier(problem, node, node->text);
+	}
+}
+
+/* The values that identify what a reference names. */
+static void
+CheckReferenced(Problem *problem, const ReferenceModel *reference, JNode *body)
+{
+	List	   *nodes = NIL;
+	ListCell   *cell;
+
+	JsonTreeSelect(body, reference->path, &nodes);
+	foreach(cell, nodes)
+	{
+		JNode	   *node = lfirst(cell);
+
+		if (reference->descriptor)
+			CheckIdentifier(problem, node, node->text);
+		else
+			foreach_child(child, node)
+				CheckIdentifier(problem, child, child->text);
+	}
+}
+
 /* End a stage. */
 static void
 EndStage(Problem *problem)
@@ -223,5 +279,9 @@ BodyCheckRules(const ResourceModel *model, JNode *body)
 	EndStage(problem);
 	for (int i = 0; i < model->nuniqueness; i++)
 		CheckUniqueness(problem, &model->uniqueness[i], body);
+	EndStage(problem);
+	CheckOwnIdentity(problem, model, body);
+	for (int i = 0; i < model->nreferences; i++)
+		CheckReferenced(problem, &model->references[i], body);
 	EndStage(problem);
 }

@@ -15,11 +15,11 @@ typedef struct Reader
 {
 	const char *at;
 	const char *end;
-}			Reader;
+} Reader;
 
 /* Read so many digits, at least and at most. */
 static bool
-ReadDigits(Reader * reader, int least, int most, int *number, int *ndigits)
+ReadDigits(Reader *reader, int least, int most, int *number, int *ndigits)
 {
 	int			n = 0;
 
@@ -36,7 +36,7 @@ ReadDigits(Reader * reader, int least, int most, int *number, int *ndigits)
 }
 
 static bool
-ReadChar(Reader * reader, const char *any)
+ReadChar(Reader *reader, const char *any)
 {
 	if (reader->at == reader->end || strchr(any, *reader->at) == NULL)
 		return false;
@@ -45,7 +45,7 @@ ReadChar(Reader * reader, const char *any)
 }
 
 static void
-SkipBlanks(Reader * reader)
+SkipBlanks(Reader *reader)
 {
 	while (reader->at < reader->end && *reader->at == ' ')
 		reader->at++;
@@ -61,7 +61,7 @@ DayExists(int year, int month, int day)
 
 /* 2025-01-31; or 1/31/2025 and 01/31/25, month first unless that is no day. */
 static bool
-ReadDate(Reader * reader, DateADT * date)
+ReadDate(Reader *reader, DateADT *date)
 {
 	int			first;
 	int			second;
@@ -105,7 +105,7 @@ ReadDate(Reader * reader, DateADT * date)
 
 /* 07:45, 07:45:00, 07:45:00.123, 7:45 PM; fractions are dropped. */
 static bool
-ReadTime(Reader * reader, TimeADT * time)
+ReadTime(Reader *reader, TimeADT *time)
 {
 	int			hour;
 	int			minute;
@@ -142,7 +142,7 @@ ReadTime(Reader * reader, TimeADT * time)
 
 /* Z, +05:30, -0800 or nothing, in microseconds to take off. */
 static bool
-ReadZone(Reader * reader, int64 *offset)
+ReadZone(Reader *reader, int64 *offset)
 {
 	bool		negative;
 	int			hours;
@@ -166,97 +166,104 @@ ReadZone(Reader * reader, int64 *offset)
 	return true;
 }
 
-bool
-DateParse(const char *text, int len, DateADT * date)
+/* Start to read. */
+static Reader
+ReaderOf(const char *string, int len)
 {
-	Reader		reader = {text,
-/**INDENT** Error@172: Statement nesting error */
-		text +len};
+	Reader		reader;
 
-		return ReadDate(&reader, date) && reader.at == reader.end;
-	}
+	reader.at = string;
+	reader.end = string + len;
+	return reader;
+}
 
-	bool
-				TimeParse(const char *text, int len, TimeADT * time)
-	{
-		Reader		reader = {text,
-/**INDENT** Error@180: Statement nesting error */
-			text +len};
-			int64		offset;
+bool
+DateParse(const char *string, int len, DateADT *date)
+{
+	Reader		reader = ReaderOf(string, len);
 
-						return ReadTime(&reader, time) && ReadZone(&reader, &offset) &&
-						offset == 0 && reader.at == reader.end;
-		}
+	return ReadDate(&reader, date) && reader.at == reader.end;
+}
+
+bool
+TimeParse(const char *string, int len, TimeADT *time)
+{
+	Reader		reader = ReaderOf(string, len);
+	int64		offset;
+
+	return ReadTime(&reader, time) && ReadZone(&reader, &offset) &&
+		offset == 0 && reader.at == reader.end;
+}
 
 /* A date and a time; no zone is UTC, no time is midnight. */
-		bool
-					DateTimeParse(const char *text, int len, TimestampTz *instant)
-		{
-			Reader		reader = {text,
-/**INDENT** Error@191: Statement nesting error */
-				text +len};
-				DateADT		date;
-				TimeADT		time = 0;
-				int64		offset = 0;
-				int			year;
-				int			month;
-				int			day;
+bool
+DateTimeParse(const char *string, int len, TimestampTz *instant)
+{
+	Reader		reader = ReaderOf(string, len);
+	DateADT		date;
+	TimeADT		time = 0;
+	int64		offset = 0;
+	int			year;
+	int			month;
+	int			day;
 
-							SkipBlanks(&reader);
-				if			(!ReadDate(&reader, &date))
-								return false;
-				if			(ReadChar(&reader, "Tt "))
-				{
-					SkipBlanks(&reader);
-					if (reader.at < reader.end)
-					{
-						if (!ReadTime(&reader, &time))
-							return false;
-						SkipBlanks(&reader);
-						if (!ReadZone(&reader, &offset))
-							return false;
-					}
-				}
-							SkipBlanks(&reader);
-				if			(reader.at != reader.end)
-								return false;
-						   *instant = date * USECS_PER_DAY + time - offset;
-							j2date((int) (*instant / USECS_PER_DAY - (*instant % USECS_PER_DAY < 0)) +
-								   POSTGRES_EPOCH_JDATE, &year, &month, &day);
-							return year >= 1 && year <= 9999;
-			}
+	SkipBlanks(&reader);
+	if (!ReadDate(&reader, &date))
+		return false;
+	if (ReadChar(&reader, "Tt "))
+	{
+		SkipBlanks(&reader);
+		if (reader.at < reader.end)
+		{
+			if (!ReadTime(&reader, &time))
+				return false;
+			SkipBlanks(&reader);
+			if (!ReadZone(&reader, &offset))
+				return false;
+		}
+	}
+	SkipBlanks(&reader);
+	if (reader.at != reader.end)
+		return false;
+	*instant = date * USECS_PER_DAY + time - offset;
+	j2date((int) (*instant / USECS_PER_DAY - (*instant % USECS_PER_DAY < 0)) +
+		   POSTGRES_EPOCH_JDATE, &year, &month, &day);
+	return year >= 1 && year <= 9999;
+}
 
 /* 2025-01-31 */
-			char	   *DateText(DateADT date)
-			{
-				int			year;
-				int			month;
-				int			day;
+char *
+DateText(DateADT date)
+{
+	int			year;
+	int			month;
+	int			day;
 
-							j2date(date + POSTGRES_EPOCH_JDATE, &year, &month, &day);
-							return psprintf("%04d-%02d-%02d", year, month, day);
-			}
+	j2date(date + POSTGRES_EPOCH_JDATE, &year, &month, &day);
+	return psprintf("%04d-%02d-%02d", year, month, day);
+}
 
 /* 07:45:00 */
-			char	   *TimeText(TimeADT time)
-			{
-				int64		seconds = time / USECS_PER_SEC;
+char *
+TimeText(TimeADT time)
+{
+	int64		seconds = time / USECS_PER_SEC;
 
-							return psprintf("%02d:%02d:%02d", (int) (seconds / 3600),
-											(int) (seconds / 60 % 60), (int) (seconds % 60));
-			}
+	return psprintf("%02d:%02d:%02d", (int) (seconds / 3600),
+					(int) (seconds / 60 % 60), (int) (seconds % 60));
+}
 
 /* 2025-01-31T07:45:00Z */
-			char	   *DateTimeText(TimestampTz instant)
-			{
-				int64		day = instant / USECS_PER_DAY;
-				int64		rest = instant % USECS_PER_DAY;
+char *
+DateTimeText(TimestampTz instant)
+{
+	int64		day = instant / USECS_PER_DAY;
+	int64		rest = instant % USECS_PER_DAY;
 
-				if			(rest < 0)
-				{
-					day--;
-					rest += USECS_PER_DAY;
-				}
-							return psprintf("%sT%sZ", DateText((DateADT) day), TimeText(rest));
-			}
-/**INDENT** Error@255: Stuff missing from end of file */
+	if (rest < 0)
+	{
+		day--;
+		rest += USECS_PER_DAY;
+	}
+	return psprintf("%sT%sZ", DateText((DateADT) day), TimeText(rest));
+}

@@ -10,9 +10,9 @@
 #include "datatype/timestamp.h"
 #include "utils/date.h"
 
-extern bool DateParse(const char *text, int len, DateADT * date);
-extern bool TimeParse(const char *text, int len, TimeADT * time);
-extern bool DateTimeParse(const char *text, int len, TimestampTz *instant);
+extern bool DateParse(const char *string, int len, DateADT *date);
+extern bool TimeParse(const char *string, int len, TimeADT *time);
+extern bool DateTimeParse(const char *string, int len, TimestampTz *instant);
 extern char *DateText(DateADT date);
 extern char *TimeText(TimeADT time);
 extern char *DateTimeText(TimestampTz instant);

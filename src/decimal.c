@@ -11,12 +11,15 @@
 
 #include "decimal.h"
 
-/* More than any column holds, less than what would cost memory. */
+/*
+ * Digits on either side of the point: more than any column holds, less than
+ * what would cost memory.
+ */
 #define MAX_DIGITS 1000
 
 /* Drop leading zeros, and trailing ones behind the point. */
 static void
-Normalise(Decimal * decimal)
+Normalise(Decimal *decimal)
 {
 	while (decimal->scale > 0 && decimal->ndigits > 0 &&
 		   decimal->digits[decimal->ndigits - 1] == '0')
@@ -62,11 +65,50 @@ ParseExponent(const char *at, const char *end, int *exponent)
 }
 
 /*
+ * Cut off digits that stand further behind the point than anybody looks.  The
+ * digit that decides about rounding is before them.
+ */
+static DecimalResult
+CutFraction(Decimal *decimal)
+{
+	int			drop = decimal->scale - MAX_DIGITS;
+
+	if (drop <= 0)
+		return DECIMAL_OK;
+	decimal->ndigits = Max(decimal->ndigits - drop, 0);
+	decimal->scale = MAX_DIGITS;
+	Normalise(decimal);
+	return DECIMAL_TOO_FINE;
+}
+
+/* Apply the exponent to a number that is not zero. */
+static DecimalResult
+Scale(Decimal *decimal, int exponent)
+{
+	char	   *digits;
+
+	if (decimal->ndigits - decimal->scale + exponent > MAX_DIGITS)
+		return DECIMAL_TOO_LONG;
+	decimal->scale -= exponent;
+	if (decimal->scale < 0)
+	{
+		digits = palloc(decimal->ndigits - decimal->scale + 1);
+		memcpy(digits, decimal->digits, decimal->ndigits);
+		memset(digits + decimal->ndigits, '0', -decimal->scale);
+		decimal->digits = digits;
+		decimal->ndigits -= decimal->scale;
+		decimal->scale = 0;
+	}
+	Normalise(decimal);
+	return CutFraction(decimal);
+}
+
+/*
  * Read a number: an optional sign, digits with an optional point, an optional
  * exponent.
  */
 DecimalResult
-DecimalParse(const char *text, int len, Decimal * decimal)
+DecimalParse(const char *text, int len, Decimal *decimal)
 {
 	const char *at = text;
 	const char *end = text +len;
@@ -100,26 +142,12 @@ DecimalParse(const char *text, int len, Decimal * decimal)
 	Normalise(decimal);
 	if (strcmp(decimal->digits, "0") == 0)
 		return DECIMAL_OK;
-	if (decimal->ndigits > MAX_DIGITS || abs(exponent) > MAX_DIGITS)
-		return DECIMAL_TOO_LONG;
-	decimal->scale -= exponent;
-	if (decimal->scale < 0)
-	{
-		digits = palloc(decimal->ndigits - decimal->scale + 1);
-		memcpy(digits, decimal->digits, decimal->ndigits);
-		memset(digits + decimal->ndigits, '0', -decimal->scale);
-		decimal->digits = digits;
-		decimal->ndigits -= decimal->scale;
-		decimal->scale = 0;
-	}
-	Normalise(decimal);
-	return decimal->ndigits > MAX_DIGITS || decimal->scale > MAX_DIGITS ?
-		DECIMAL_TOO_LONG : DECIMAL_OK;
+	return Scale(decimal, exponent);
 }
 
 /* Round half away from zero to so many digits behind the point. */
 void
-DecimalRound(Decimal * decimal, int scale)
+DecimalRound(Decimal *decimal, int scale)
 {
 	int			drop = decimal->scale - scale;
 	int			kept = decimal->ndigits - drop;
@@ -151,7 +179,7 @@ DecimalRound(Decimal * decimal, int scale)
 
 /* How many digits stand before the point; none for 0.5. */
 int
-DecimalWholeDigits(const Decimal * decimal)
+DecimalWholeDigits(const Decimal *decimal)
 {
 	if (strcmp(decimal->digits, "0") == 0)
 		return 0;
@@ -160,7 +188,7 @@ DecimalWholeDigits(const Decimal * decimal)
 
 /* Compare two numbers without their signs. */
 static int
-CompareMagnitude(const Decimal * a, const Decimal * b)
+CompareMagnitude(const Decimal *a, const Decimal *b)
 {
 	int			whole_a = strcmp(a->digits, "0") == 0 ? INT_MIN : a->ndigits - a->scale;
 	int			whole_b = strcmp(b->digits, "0") == 0 ? INT_MIN : b->ndigits - b->scale;
@@ -173,7 +201,7 @@ CompareMagnitude(const Decimal * a, const Decimal * b)
 }
 
 int
-DecimalCompare(const Decimal * a, const Decimal * b)
+DecimalCompare(const Decimal *a, const Decimal *b)
 {
 	if (a->negative != b->negative)
 		return a->negative ? -1 : 1;
@@ -193,7 +221,7 @@ Zeros(int n)
 
 /* Fixed-point text. */
 char *
-DecimalText(const Decimal * decimal)
+DecimalText(const Decimal *decimal)
 {
 	const char *sign = decimal->negative ? "-" : "";
 	int			whole = decimal->ndigits - decimal->scale;

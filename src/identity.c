@@ -8,28 +8,12 @@
 #include "faults.h"
 #include "flatten.h"
 #include "lowercase.h"
-#include "report.h"
 #include "uuid.h"
-
-/* Identities are names of the form path=value#path=value: no value may read so. */
-static void
-RefuseAmbiguous(const JNode *node)
-{
-	Problem    *problem;
-
-	if (!ReferentialValueIsAmbiguous(node->text))
-		return;
-	problem = ProblemNew(PROBLEM_BODY_NOT_VALID);
-	ProblemAt(problem, JsonTreePath(node),
-			  "must not contain \"#$.\", because it identifies a document.");
-	ProblemRaise(problem, "document is not valid");
-}
 
 /* The text of an identity value as it is hashed. */
 static char *
 IdentityText(const JNode *node, bool lower)
 {
-	RefuseAmbiguous(node);
 	if (lower)
 		return LowerInvariant(node->text, node->length);
 	return unconstify(char *, node->text);
@@ -75,7 +59,7 @@ IdentityHash(const ResourceModel *model, char **values, pg_uuid_t *primary,
 
 /* The identity of a body, and which of its references name the body itself. */
 void
-IdentityCompute(FlatDocument * flat, JNode *body)
+IdentityCompute(FlatDocument *flat, JNode *body)
 {
 	flat->identity = IdentityValues(flat->model, body);
 	IdentityHash(flat->model, flat->identity, &flat->primary, &flat->alias);
@@ -104,7 +88,7 @@ DescriptorId(const char *project, const char *resource, const JNode *node,
 
 /* What a reference names: hashed with the target's names and paths. */
 void
-IdentityOfReference(ReferenceUse * use)
+IdentityOfReference(ReferenceUse *use)
 {
 	const ReferenceModel *reference = use->reference;
 	const char **paths;
@@ -130,7 +114,7 @@ IdentityOfReference(ReferenceUse * use)
 
 /* The descriptor that a member of a reference names, if it names one. */
 bool
-DescriptorOfMember(const ReferenceUse * use, int member, pg_uuid_t *id)
+DescriptorOfMember(const ReferenceUse *use, int member, pg_uuid_t *id)
 {
 	const MemberModel *m = &use->reference->members[member];
 

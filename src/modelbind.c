@@ -340,7 +340,7 @@ IndexedWidth(const ValueModel *value)
 		return value->max_length <= 0 || value->max_length > BLCKSZ ? BLCKSZ :
 			VARHDRSZ + value->max_length * pg_database_encoding_max_length();
 	if (value->type == VALUE_NUMERIC)
-		return VARHDRSZ + (value->precision > 0 ? value->precision : BLCKSZ);
+		return VARHDRSZ + (value->precision > 0 && value->scale >= 0 ? value->precision : 1024);
 	return sizeof(int64);
 }
 

@@ -588,6 +588,15 @@ BuildDescriptor(Walk *walk)
 	ModelAddColumn(entry, 0, "DocumentId", KeyColumn(COLUMN_DOCUMENT));
 	entry->model->tables[0].nkeys = 1;
 	WalkObject(walk, entry->api->schema, &place);
+	/* What the URI is made of keeps the case that it was first written in. */
+	for (int i = 0; i < entry->model->tables[0].ncolumns; i++)
+	{
+		ColumnModel *column = &entry->model->tables[0].columns[i];
+
+		column->identity = column->path != NULL &&
+			(strcmp(column->path, "$.namespace") == 0 ||
+			 strcmp(column->path, "$.codeValue") == 0);
+	}
 	extra.value.type = VALUE_TEXT;
 	extra.value.max_length = MAX_DISCRIMINATOR;
 	ModelAddColumn(entry, 0, "Discriminator", extra);

@@ -29,7 +29,7 @@ SetText(JNode *node, JNodeKind kind, char *text)
 }
 
 static bool
-Refuse(ValueFault * fault, char *message)
+Refuse(ValueFault *fault, char *message)
 {
 	fault->decimal = false;
 	fault->message = message;
@@ -52,7 +52,7 @@ TrimNode(JNode *node)
 }
 
 static bool
-CheckText(JNode *node, const ValueModel *value, bool trim, ValueFault * fault)
+CheckText(JNode *node, const ValueModel *value, bool trim, ValueFault *fault)
 {
 	int			characters;
 
@@ -62,10 +62,11 @@ CheckText(JNode *node, const ValueModel *value, bool trim, ValueFault * fault)
 		TrimNode(node);
 	characters = pg_mbstrlen_with_len(node->text, node->length);
 	if (characters < value->min_length)
-		return Refuse(fault, psprintf("must have at least %d characters.", value->min_length));
+		return Refuse(fault, psprintf("must have at least %d character%s.", value->min_length,
+									  value->min_length == 1 ? "" : "s"));
 	if (value->max_length >= 0 && characters > value->max_length)
-		return Refuse(fault, psprintf("must have at most %d characters, not %d.",
-									  value->max_length, characters));
+		return Refuse(fault, psprintf("must have at most %d character%s, not %d.", value->max_length,
+									  value->max_length == 1 ? "" : "s", characters));
 	if (value->pattern && !PatternMatches(value->pattern, node->text, node->length))
 		return Refuse(fault, psprintf("must match the pattern \"%s\".", value->pattern));
 	return true;
@@ -73,7 +74,7 @@ CheckText(JNode *node, const ValueModel *value, bool trim, ValueFault * fault)
 
 /* A number, or a string that holds one. */
 static DecimalResult
-ReadNumber(const JNode *node, Decimal * decimal)
+ReadNumber(const JNode *node, Decimal *decimal)
 {
 	const char *start = node->text;
 	const char *end = node->text +node->length;
@@ -92,7 +93,7 @@ ReadNumber(const JNode *node, Decimal * decimal)
 
 /* A bound of the schema, which was checked to be a number. */
 static int
-CompareBound(const Decimal * decimal, const char *bound)
+CompareBound(const Decimal *decimal, const char *bound)
 {
 	Decimal		limit;
 
@@ -102,7 +103,7 @@ CompareBound(const Decimal * decimal, const char *bound)
 }
 
 static bool
-CheckBounds(const Decimal * decimal, const ValueModel *value, ValueFault * fault)
+CheckBounds(const Decimal *decimal, const ValueModel *value, ValueFault *fault)
 {
 	int			order;
 
@@ -127,7 +128,7 @@ CheckBounds(const Decimal * decimal, const ValueModel *value, ValueFault * fault
 
 /* A whole number that fits its column. */
 static bool
-CheckInteger(JNode *node, const ValueModel *value, ValueFault * fault)
+CheckInteger(JNode *node, const ValueModel *value, ValueFault *fault)
 {
 	bool		wide = value->type == VALUE_INT8;
 	const char *least = wide ? "-9223372036854775808" : "-2147483648";
@@ -135,7 +136,8 @@ CheckInteger(JNode *node, const ValueModel *value, ValueFault * fault)
 	Decimal		decimal;
 	DecimalResult result = ReadNumber(node, &decimal);
 
-	if (result == DECIMAL_NOT_A_NUMBER || (result == DECIMAL_OK && decimal.scale > 0))
+	if (result == DECIMAL_NOT_A_NUMBER || result == DECIMAL_TOO_FINE ||
+		(result == DECIMAL_OK && decimal.scale > 0))
 		return Refuse(fault, pstrdup("must be a whole number."));
 	if (result == DECIMAL_TOO_LONG || CompareBound(&decimal, least) < 0 ||
 		CompareBound(&decimal, most) > 0)
@@ -162,7 +164,7 @@ GreatestDecimal(int precision, int scale)
 
 /* A decimal, rounded to the scale of its column. */
 static bool
-CheckDecimal(JNode *node, const ValueModel *value, ValueFault * fault)
+CheckDecimal(JNode *node, const ValueModel *value, ValueFault *fault)
 {
 	Decimal		decimal;
 	DecimalResult result = ReadNumber(node, &decimal);
@@ -170,11 +172,12 @@ CheckDecimal(JNode *node, const ValueModel *value, ValueFault * fault)
 
 	if (result == DECIMAL_NOT_A_NUMBER)
 		return Refuse(fault, pstrdup("must be a number."));
-	if (result == DECIMAL_TOO_LONG && value->precision <= 0)
-		return Refuse(fault, pstrdup("must have at most 1000 digits."));
-	if (result == DECIMAL_OK && value->scale >= 0)
+	if ((result == DECIMAL_TOO_LONG && value->precision <= 0) ||
+		(result == DECIMAL_TOO_FINE && value->scale < 0))
+		return Refuse(fault, pstrdup("must have at most 1000 digits on either side of the point."));
+	if (result != DECIMAL_TOO_LONG && value->scale >= 0)
 		DecimalRound(&decimal, value->scale);
-	if (result == DECIMAL_OK && !CheckBounds(&decimal, value, fault))
+	if (result != DECIMAL_TOO_LONG && !CheckBounds(&decimal, value, fault))
 		return false;
 	if (value->precision > 0 &&
 		(result == DECIMAL_TOO_LONG ||
@@ -191,7 +194,7 @@ CheckDecimal(JNode *node, const ValueModel *value, ValueFault * fault)
 }
 
 static bool
-CheckBoolean(JNode *node, ValueFault * fault)
+CheckBoolean(JNode *node, ValueFault *fault)
 {
 	if (node->kind == JNODE_STRING || node->kind == JNODE_NUMBER)
 	{
@@ -217,7 +220,7 @@ CheckBoolean(JNode *node, ValueFault * fault)
 }
 
 static bool
-CheckTemporal(JNode *node, ValueType type, ValueFault * fault)
+CheckTemporal(JNode *node, ValueType type, ValueFault *fault)
 {
 	const char *expected;
 	char	   *canonical;
@@ -240,7 +243,7 @@ CheckTemporal(JNode *node, ValueType type, ValueFault * fault)
  */
 bool
 ValueCanonicalise(JNode *node, const ValueModel *value, bool trim,
-				  ValueFault * fault)
+				  ValueFault *fault)
 {
 	switch ((ValueType) value->type)
 	{

@@ -15,10 +15,10 @@ typedef struct ValueFault
 {
 	bool		decimal;		/* in the stage of decimals, behind the schema */
 	const char *message;
-}			ValueFault;
+} ValueFault;
 
 extern bool ValueCanonicalise(JNode *node, const ValueModel *value, bool trim,
-							  ValueFault * fault);
+							  ValueFault *fault);
 extern const char *ValueParseText(const char *text, int len, ValueType type,
 								  char **canonical);
 extern Datum ValueToDatum(const char *canonical, int len, ValueType type);

@@ -16,7 +16,7 @@
 
 /* "schoolId = 123, schoolYear = 2030" */
 char *
-DescribeIdentity(const FlatDocument * flat)
+DescribeIdentity(const FlatDocument *flat)
 {
 	StringInfoData text;
 
@@ -45,7 +45,7 @@ ReferenceOfConstraint(const ResourceModel *model, const char *constraint)
 
 /* The value that violated a foreign key, from "Key (column)=(123) is ..." */
 static int64
-ViolatingId(const ErrorData * error)
+ViolatingId(const ErrorData *error)
 {
 	const char *at = error->detail ? strstr(error->detail, ")=(") : NULL;
 
@@ -54,8 +54,8 @@ ViolatingId(const ErrorData * error)
 
 /* Something that was there when we looked was deleted since. */
 static void
-RaiseUnresolved(const FlatDocument * flat, const ReferenceModel *reference,
-				const ErrorData * error)
+RaiseUnresolved(const FlatDocument *flat, const ReferenceModel *reference,
+				const ErrorData *error)
 {
 	Problem    *problem = ProblemNew(reference->descriptor ?
 									 PROBLEM_UNRESOLVED_DESCRIPTOR : PROBLEM_UNRESOLVED_REFERENCE);
@@ -70,13 +70,13 @@ RaiseUnresolved(const FlatDocument * flat, const ReferenceModel *reference,
 }
 
 static void
-RaiseIdentityTaken(const FlatDocument * flat)
+RaiseIdentityTaken(const FlatDocument *flat)
 {
 	Problem    *problem = ProblemNew(PROBLEM_IDENTITY_TAKEN);
 
-	ProblemNote(problem, "Another document has the identity %s, or shares it through %s.",
-				DescribeIdentity(flat),
-				flat->model->superclass_resource ? flat->model->superclass_resource : "a reference");
+	ProblemNote(problem, "Another document has the identity %s%s%s.", DescribeIdentity(flat),
+				flat->model->superclass_resource ? ", or shares it through " : "",
+				flat->model->superclass_resource ? flat->model->superclass_resource : "");
 	ProblemRaise(problem, "identity of %s is taken by another document", flat->model->resource);
 }
 
@@ -99,7 +99,7 @@ IsIdentityKey(const ResourceModel *model, const char *constraint)
  * violation that we know, else as it is.
  */
 void
-ViolationRethrow(const FlatDocument * flat)
+ViolationRethrow(const FlatDocument *flat)
 {
 	ErrorData  *error;
 	const ReferenceModel *reference;

@@ -1,0 +1,214 @@
+-- Writing documents: what an upsert and an update do, and what the tables then
+-- hold.
+\set database :DBNAME
+SET client_min_messages = warning;
+DROP DATABASE IF EXISTS dms_write;
+CREATE DATABASE dms_write TEMPLATE template0 ENCODING 'UTF8';
+\c dms_write
+SET client_min_messages = warning;
+CREATE EXTENSION dms;
+\getenv top PG_ABS_SRCDIR
+\set file :top /examples/schemas/school.json
+\set school `cat :'file'`
+\set VERBOSITY terse
+
+-- Without a schema there is nothing to write to.
+SELECT dms.upsert_document('Ed-Fi', 'Student', '{}');
+\echo :SQLSTATE
+
+SELECT dms.deploy_schema(:'school') IS NOT NULL AS deployed;
+
+-- A new document is inserted.  Its id is a UUIDv7, its first etag is 1.
+SELECT outcome, etag, document_uuid::text ~ '^[0-9a-f]{8}-[0-9a-f]{4}-7' AS is_v7,
+	last_modified_at = now() AS is_modified_now
+FROM dms.upsert_document('Ed-Fi', 'AddressTypeDescriptor',
+	'{"namespace": "uri://ed-fi.org/AddressTypeDescriptor", "codeValue": "Home", "shortDescription": "Home"}');
+SELECT outcome, etag FROM dms.upsert_document('Ed-Fi', 'AddressTypeDescriptor',
+	'{"namespace": "uri://ed-fi.org/AddressTypeDescriptor", "codeValue": "Mailing", "shortDescription": "Mail"}');
+
+-- The same again is unchanged: same etag, same time, no transaction id.
+BEGIN;
+SELECT outcome, etag, last_modified_at < now() AS is_older
+FROM dms.upsert_document('Ed-Fi', 'AddressTypeDescriptor',
+	'{"shortDescription": "Home", "codeValue": "Home", "namespace": "uri://ed-fi.org/AddressTypeDescriptor"}');
+SELECT pg_current_xact_id_if_assigned() IS NULL AS "no transaction id";
+COMMIT;
+
+-- Another body is an update: the document and its id stay, its etag moves on.
+SELECT outcome, etag, last_modified_at > now() AS is_newer
+FROM dms.upsert_document('Ed-Fi', 'AddressTypeDescriptor',
+	'{"namespace": "uri://ed-fi.org/AddressTypeDescriptor", "codeValue": "Home", "shortDescription": "At home"}');
+
+-- A descriptor in other case is the same one; the case that it has stays.
+SELECT outcome, etag FROM dms.upsert_document('Ed-Fi', 'AddressTypeDescriptor',
+	'{"namespace": "URI://ed-fi.org/addressTypeDescriptor", "codeValue": "HOME", "shortDescription": "At home"}');
+SELECT outcome, etag FROM dms.upsert_document('Ed-Fi', 'AddressTypeDescriptor',
+	'{"namespace": "URI://ed-fi.org/addressTypeDescriptor", "codeValue": "HOME", "shortDescription": "Where one lives"}');
+SELECT Namespace, CodeValue, ShortDescription, Uri, Discriminator FROM dms.Descriptor ORDER BY DocumentId;
+
+-- Each object that repeats is a row of a table of its own, in the order in
+-- which it stands; a reference is the document that it names.
+SELECT outcome FROM dms.upsert_document('Ed-Fi', 'Student', '{
+	"studentUniqueId": "604822",
+	"firstName": "Ann", "lastSurname": "Lee", "birthDate": "2010-05-31",
+	"addresses": [
+		{"addressTypeDescriptor": "uri://ed-fi.org/AddressTypeDescriptor#Home",
+		 "streetNumberName": "1 Elm Street", "city": "Grand Bend", "postalCode": "78834",
+		 "periods": [{"beginDate": "2020-01-01", "endDate": "2021-06-30"}, {"beginDate": "2022-01-01"}]},
+		{"addressTypeDescriptor": "uri://ed-fi.org/addresstypedescriptor#mailing",
+		 "streetNumberName": "PO Box 9", "city": "Grand Bend", "postalCode": "78834", "doNotPublishIndicator": true}
+	]}');
+CREATE VIEW students AS
+SELECT s.StudentUniqueId, s.FirstName, s.LastSurname, s.BirthDate, d.Etag
+FROM edfi.Student s JOIN dms.Document d USING (DocumentId);
+CREATE VIEW addresses AS
+SELECT a.Ordinal, t.CodeValue, a.StreetNumberName, a.DoNotPublishIndicator,
+	(SELECT string_agg(p.Ordinal || ': ' || p.BeginDate, ', ' ORDER BY p.Ordinal) FROM edfi.StudentAddressPeriod p
+	 WHERE p.Student_DocumentId = a.Student_DocumentId AND p.AddressOrdinal = a.Ordinal) AS periods
+FROM edfi.StudentAddress a JOIN dms.Descriptor t ON t.DocumentId = a.AddressTypeDescriptor_DescriptorId
+ORDER BY a.Ordinal;
+SELECT * FROM students;
+SELECT * FROM addresses;
+
+-- The store's own tables: who it is, by what identity it is found, a row to
+-- lock, and an edge for each document that it refers to.
+SELECT d.ProjectName, d.ResourceName, d.ResourceVersion, d.Etag, l.DocumentId = d.DocumentId AS has_lock_row,
+	i.ReferentialId = dms.referential_id('Ed-Fi', 'Student', ARRAY['$.studentUniqueId'], ARRAY['604822']) AS is_found
+FROM dms.Document d JOIN dms.IdentityLock l USING (DocumentId) JOIN dms.ReferentialIdentity i USING (DocumentId)
+WHERE d.ResourceName = 'Student';
+SELECT s.EdgeSourceKey, c.Uri, e.IsIdentityComponent
+FROM dms.ReferenceEdge e JOIN dms.EdgeSource s USING (EdgeSourceId) JOIN dms.Descriptor c ON c.DocumentId = e.ChildDocumentId
+ORDER BY c.Uri;
+
+-- Elements are matched by their place.  Swapped ones change places, with all
+-- that hangs on them; the edges are what they were.
+CREATE FUNCTION write_student(addresses text, OUT outcome text, OUT etag bigint, OUT touched text) LANGUAGE plpgsql AS $$
+DECLARE
+	before jsonb;
+	counts text := 'SELECT jsonb_object_agg(relid::regclass, n_tup_ins + n_tup_upd + n_tup_del) FROM pg_stat_xact_user_tables';
+BEGIN
+	EXECUTE counts INTO before;
+	SELECT r.outcome, r.etag INTO outcome, etag FROM dms.upsert_document('Ed-Fi', 'Student', format('{
+		"studentUniqueId": "604822", "firstName": "Ann", "lastSurname": "Lee", "birthDate": "2010-05-31",
+		"addresses": %s}', addresses)::json) AS r;
+	EXECUTE 'SELECT string_agg(key, '', '' ORDER BY key COLLATE "C") FROM jsonb_each((' || counts || ')) WHERE value <> $1 -> key'
+		INTO touched USING before;
+END $$;
+\set home '{"addressTypeDescriptor": "uri://ed-fi.org/AddressTypeDescriptor#Home", "streetNumberName": "1 Elm Street", "city": "Grand Bend", "postalCode": "78834", "periods": [{"beginDate": "2020-01-01", "endDate": "2021-06-30"}, {"beginDate": "2022-01-01"}]}'
+\set mail '{"addressTypeDescriptor": "uri://ed-fi.org/AddressTypeDescriptor#Mailing", "streetNumberName": "PO Box 9", "city": "Grand Bend", "postalCode": "78834", "doNotPublishIndicator": true}'
+SELECT * FROM write_student('[' || :'mail' || ',' || :'home' || ']');
+SELECT * FROM addresses;
+
+-- A value that changes in an element touches its table and dms.Document, and
+-- nothing else.
+SELECT * FROM write_student('[' || :'mail' || ',' || replace(:'home', '2022-01-01', '2022-02-01') || ']');
+SELECT * FROM addresses;
+
+-- An element that goes takes what hangs on it along, and the edge, if it was
+-- the last to need it.
+SELECT * FROM write_student('[' || :'mail' || ']');
+SELECT * FROM addresses;
+SELECT count(*) AS edges FROM dms.ReferenceEdge;
+
+-- A new one comes.
+SELECT * FROM write_student('[' || :'mail' || ',' || :'home' || ']');
+SELECT * FROM addresses;
+
+-- What a body does not have, the document does not have: there is no merging.
+SELECT * FROM write_student('[]');
+SELECT count(*) AS addresses FROM addresses;
+SELECT * FROM students;
+
+-- What is compared is what is stored.  After an owner's UPDATE the same body
+-- is an update.
+UPDATE edfi.Student SET FirstName = 'Anna';
+SELECT * FROM write_student('[]');
+SELECT * FROM write_student('[]');
+SELECT * FROM students;
+
+-- Projects and resources have names and endpoint names, both in any case.
+SELECT p, r, (dms.upsert_document(p, r, '{"schoolYear": 2025, "currentSchoolYear": true, "schoolYearDescription": "2024-25"}')).outcome
+FROM (VALUES ('Ed-Fi', 'SchoolYearType'), ('ed-fi', 'schoolYearTypes'), ('ED-FI', 'schoolyeartype'), ('eD-fI', 'SCHOOLYEARTYPES')) AS names (p, r);
+SELECT dms.upsert_document('Ed-Fi', 'Pupil', '{}');
+SELECT dms.upsert_document('Homograph', 'Student', '{}');
+\echo :SQLSTATE
+-- Abstract resources have no documents of their own.
+SELECT dms.upsert_document('Ed-Fi', 'EducationOrganization', '{"educationOrganizationId": 1}');
+
+-- With if_match a write happens only if the etag is still that.
+\set year '{"schoolYear": 2025, "currentSchoolYear": false, "schoolYearDescription": "2024-25"}'
+SELECT outcome, etag FROM dms.upsert_document('Ed-Fi', 'SchoolYearType', :'year', 1);
+SELECT outcome, etag FROM dms.upsert_document('Ed-Fi', 'SchoolYearType', :'year', if_match => 2);
+SELECT outcome FROM dms.upsert_document('Ed-Fi', 'SchoolYearType', :'year', 1);
+SELECT outcome FROM dms.upsert_document('Ed-Fi', 'SchoolYearType', '{"schoolYear": 2026, "currentSchoolYear": true, "schoolYearDescription": "2025-26"}', 1);
+\echo :SQLSTATE
+
+-- An update names the document by its id.
+SELECT DocumentUuid AS student FROM dms.Document WHERE ResourceName = 'Student' \gset
+\set ann '{"studentUniqueId": "604822", "firstName": "Ann", "lastSurname": "Lee", "birthDate": "2010-05-31"}'
+SELECT outcome FROM dms.update_document(:'student', :'ann');
+SELECT outcome, document_uuid = :'student' AS same_id, etag FROM dms.update_document(:'student', replace(:'ann', 'Ann', 'Annie')::json);
+SELECT outcome FROM dms.update_document(:'student', :'ann', 1);
+SELECT outcome FROM dms.update_document('018f0000-0000-7000-8000-000000000000', :'ann');
+\echo :SQLSTATE
+
+-- The id may stand in the body of an update, in any case, and must then be
+-- that id.  An upsert knows no id: the store gives it.
+SELECT outcome FROM dms.update_document(:'student', (:'ann'::jsonb || jsonb_build_object('id', upper(:'student')))::json);
+SELECT outcome FROM dms.update_document(:'student', (:'ann'::jsonb || '{"id": "018f0000-0000-7000-8000-000000000000"}')::json);
+SELECT outcome FROM dms.update_document(:'student', (:'ann'::jsonb || '{"id": 5}')::json);
+\echo :SQLSTATE
+SELECT outcome FROM dms.upsert_document('Ed-Fi', 'Student', (:'ann'::jsonb || jsonb_build_object('id', :'student'))::json);
+SELECT outcome FROM dms.upsert_document('Ed-Fi', 'Student', (:'ann'::jsonb || jsonb_build_object('ID', :'student'))::json);
+\echo :SQLSTATE
+
+-- What a read adds to a body can be sent back.
+SELECT outcome FROM dms.upsert_document('Ed-Fi', 'Student', (:'ann'::jsonb ||
+	'{"_etag": "7", "_lastModifiedDate": "2025-01-01T00:00:00Z", "link": {"rel": "Student", "href": "/ed-fi/students/1"}}')::json);
+
+-- The body is json, because only json shows a key that stands twice; jsonb
+-- needs a cast, and has lost one of them by then.
+SELECT outcome FROM dms.upsert_document('Ed-Fi', 'Student', :'ann'::jsonb);
+SELECT outcome FROM dms.upsert_document('Ed-Fi', 'Student', :'ann'::jsonb::json);
+
+-- A document may refer to itself.
+SELECT outcome FROM dms.upsert_document('Ed-Fi', 'LocalEducationAgencyCategoryDescriptor',
+	'{"namespace": "uri://ed-fi.org/LocalEducationAgencyCategoryDescriptor", "codeValue": "Independent", "shortDescription": "Independent"}');
+SELECT outcome FROM dms.upsert_document('Ed-Fi', 'LocalEducationAgency', '{"localEducationAgencyId": 255901, "nameOfInstitution": "Grand Bend",
+	"localEducationAgencyCategoryDescriptor": "uri://ed-fi.org/LocalEducationAgencyCategoryDescriptor#Independent",
+	"parentLocalEducationAgencyReference": {"localEducationAgencyId": 255901}}');
+SELECT ParentLocalEducationAgency_DocumentId = DocumentId AS own_parent FROM edfi.LocalEducationAgency;
+
+-- A document of a subclass is found by its own identity and by that of the
+-- superclass, and is a member of it.
+SELECT i.ProjectName, i.ResourceName, m.Discriminator
+FROM dms.ReferentialIdentity i JOIN edfi.LocalEducationAgency USING (DocumentId) JOIN edfi.EducationOrganization_Member m USING (DocumentId)
+ORDER BY i.ResourceName;
+
+-- A NULL is no document, and no name.
+SELECT dms.upsert_document('Ed-Fi', 'Student', NULL);
+SELECT dms.upsert_document(NULL, 'Student', '{}');
+SELECT dms.update_document(NULL, '{}');
+\echo :SQLSTATE
+
+-- A call that fails leaves nothing behind, and the transaction goes on from
+-- the savepoint before it.
+BEGIN;
+SELECT outcome FROM dms.upsert_document('Ed-Fi', 'SchoolYearType', '{"schoolYear": 2030, "currentSchoolYear": false, "schoolYearDescription": "2029-30"}');
+SAVEPOINT before;
+SELECT outcome FROM dms.upsert_document('Ed-Fi', 'School', '{"schoolId": 1, "nameOfInstitution": "School", "gradeLevels": [{"gradeLevelDescriptor": "none"}]}');
+\echo :SQLSTATE
+ROLLBACK TO SAVEPOINT before;
+SELECT outcome FROM dms.upsert_document('Ed-Fi', 'SchoolYearType', '{"schoolYear": 2031, "currentSchoolYear": false, "schoolYearDescription": "2030-31"}');
+COMMIT;
+SELECT SchoolYear FROM edfi.SchoolYearType ORDER BY SchoolYear;
+SELECT count(*) AS schools FROM edfi.School;
+
+-- Where nothing can be written, nothing is.
+BEGIN READ ONLY;
+SELECT outcome FROM dms.upsert_document('Ed-Fi', 'Student', :'ann');
+\echo :SQLSTATE
+ROLLBACK;
+
+\c :database
+DROP DATABASE dms_write;
