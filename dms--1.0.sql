@@ -724,6 +724,14 @@ AS 'MODULE_PATHNAME', 'dms_rebuild_edges';
 COMMENT ON FUNCTION dms.rebuild_edges(text, text) IS
 'makes the reference edges what the foreign key columns say, and returns how many were wrong; writers wait meanwhile';
 
+CREATE FUNCTION dms.repair(project text DEFAULT NULL, resource text DEFAULT NULL, document_uuid uuid DEFAULT NULL,
+	cascade boolean DEFAULT true)
+RETURNS TABLE (kind text, mended bigint)
+LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'dms_repair';
+COMMENT ON FUNCTION dms.repair(text, text, uuid, boolean) IS
+'mends what dms.audit() finds, and with cascade the identities that depend on it; returns what was mended, and with 0 what cannot be; writers wait meanwhile';
+
 -- ---------------------------------------------------------------------------
 -- Who may do what.  Each level includes the ones before it.  A function that
 -- stands in no level is for the owner of the extension alone.
@@ -747,7 +755,7 @@ VALUES
 	'{}'),
 ('admin', '{core_ddl, deploy_schema, plan_schema, migrate_schema, plan_migration,
 	stored_identities, audit, audit_store, audit_scope, audit_rows, audit_references, audit_documents,
-	audit_edges, audit_identities, audit_descriptors, audit_members, audit_orphans, rebuild_edges,
+	audit_edges, audit_identities, audit_descriptors, audit_members, audit_orphans, rebuild_edges, repair,
 	lock_identity_closure, recompute_identities, grant_access}',
 	'{identitylock}')
 $$;

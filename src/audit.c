@@ -9,6 +9,7 @@
 #include "postgres.h"
 
 #include "access/xact.h"
+#include "audit.h"
 #include "catalog/pg_type.h"
 #include "fmgr.h"
 #include "funcapi.h"
@@ -164,8 +165,8 @@ AppendDocuments(StringInfo sql, const ResourceModel *model)
 }
 
 /* Mend the edges of all documents of a resource; how many were wrong? */
-static int64
-MendEdges(const ResourceModel *model)
+int64
+AuditMendEdges(const ResourceModel *model)
 {
 	StringInfoData sql;
 	bool		isnull;
@@ -206,7 +207,7 @@ MendScope(const Scope *scope)
 	for (int i = 0; i < scope->n; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		mended += MendEdges(ResourceFind(scope->projects[i], scope->resources[i])->model);
+		mended += AuditMendEdges(ResourceFind(scope->projects[i], scope->resources[i])->model);
 		SPI_freetuptable(SPI_tuptable);
 		if ((i + 1) % PROGRESS_STEP != 0 &&
 			!TimestampDifferenceExceeds(told, GetCurrentTimestamp(), PROGRESS_MILLISECONDS))

@@ -391,24 +391,31 @@ CascadeRun(const Closure *closure, const int64 *seeds, int nseeds,
 						nothers, nparents)));
 }
 
+/* Recompute the ReferentialIds of documents; how many were wrong? */
+int64
+CascadeRecompute(const int64 *ids, int n)
+{
+	NewIds	   *list = NULL;
+
+	for (ClosureType *t = ClosureGroup(ids, n); t != NULL; t = t->next)
+		list = RecomputeType(t->project, t->resource, t->ids, t->n, list);
+	return list != NULL ? ReplaceIds(list) : 0;
+}
+
 /* Recompute the ReferentialIds of given documents from their rows. */
 Datum
 dms_recompute_identities(PG_FUNCTION_ARGS)
 {
 	StoreSession session;
-	NewIds	   *list = NULL;
 	int64	   *ids;
 	int			n;
-	int64		changed = 0;
+	int64		changed;
 
 	PreventCommandIfReadOnly("dms.recompute_identities()");
 	StoreGate(RowExclusiveLock);
 	StoreBegin(&session, RIGHTS_OF_OWNER);
 	ids = IdsOfArgument(PG_GETARG_ARRAYTYPE_P(0), &n);
-	for (ClosureType *t = ClosureGroup(ids, n); t != NULL; t = t->next)
-		list = RecomputeType(t->project, t->resource, t->ids, t->n, list);
-	if (list != NULL)
-		changed = ReplaceIds(list);
+	changed = CascadeRecompute(ids, n);
 	StoreEnd(&session);
 	PG_RETURN_INT64(changed);
 }

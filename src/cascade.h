@@ -16,6 +16,8 @@ extern void CascadeClaimIdentity(const FlatDocument *flat, int64 document_id);
 extern void CascadeRun(const Closure *closure, const int64 *seeds, int nseeds,
 					   const int64 *written, int nwritten);
 
+extern int64 CascadeRecompute(const int64 *ids, int n);
+
 /* cascadeequality.c */
 extern void CascadeCheckEqualities(const char *project, const char *resource,
 								   const int64 *ids, int n, Problem *problem);
