@@ -107,6 +107,7 @@ CREATE TABLE dms.Descriptor (
 	Uri varchar(306) NOT NULL,
 	CONSTRAINT descriptor_nk UNIQUE (Uri, Discriminator) DEFERRABLE INITIALLY IMMEDIATE
 )$ddl$),
+($ddl$CREATE INDEX descriptor_discriminator_ix ON dms.Descriptor (Discriminator, DocumentId)$ddl$),
 ($ddl$COMMENT ON TABLE dms.Descriptor IS 'all documents of all descriptor resources'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.Descriptor.DocumentId IS 'the document'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.Descriptor.Namespace IS '$.namespace'$ddl$),
@@ -362,6 +363,36 @@ LANGUAGE C STABLE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'dms_get_document';
 COMMENT ON FUNCTION dms.get_document(uuid) IS
 'the document of this id as JSON, with the current identities of what it refers to; NULL when there is none';
+
+-- Not strict: without an "after" the page starts at the beginning.
+CREATE FUNCTION dms.query_documents(project text, resource text, filters jsonb DEFAULT '{}',
+	page_limit int DEFAULT 25, page_offset bigint DEFAULT 0, after uuid DEFAULT NULL)
+RETURNS SETOF json
+LANGUAGE C STABLE CALLED ON NULL INPUT PARALLEL UNSAFE ROWS 25
+AS 'MODULE_PATHNAME', 'dms_query_documents';
+COMMENT ON FUNCTION dms.query_documents(text, text, jsonb, int, bigint, uuid) IS
+'a page of the documents that match all filters, {"field": value or array of values}; "after" goes on behind a document at the same cost on any page';
+
+CREATE FUNCTION dms.count_documents(project text, resource text, filters jsonb DEFAULT '{}')
+RETURNS bigint
+LANGUAGE C STABLE CALLED ON NULL INPUT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_count_documents';
+COMMENT ON FUNCTION dms.count_documents(text, text, jsonb) IS
+'how many documents match all filters';
+
+CREATE FUNCTION dms.referencing_documents(document_uuid uuid)
+RETURNS TABLE (referencingdocumentuuid uuid, referencingprojectname text,
+	referencingresourcename text, referenceedgesourcekey text)
+LANGUAGE C STABLE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_referencing_documents';
+COMMENT ON FUNCTION dms.referencing_documents(uuid) IS
+'the documents that refer to this one, and the places that they do it from, by project, resource and id';
+
+CREATE FUNCTION dms.resolve(project text, resource text, identity json) RETURNS uuid
+LANGUAGE C STABLE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_resolve';
+COMMENT ON FUNCTION dms.resolve(text, text, json) IS
+'the id of the document that has this identity, {"path or its last name": value}; NULL when there is none';
 
 -- ---------------------------------------------------------------------------
 -- Checking the store.  The audit knows the stored models and the tables and

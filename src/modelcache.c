@@ -92,6 +92,8 @@ ForgetPlans(Resource *resource)
 		StatementForget(&resource->targets[i]);
 	for (int i = 0; i < resource->model->nequalities; i++)
 		StatementForget(&resource->equalities[i]);
+	for (int i = 0; i < RESOURCE_QUERIES; i++)
+		StatementForget(&resource->queries[i]);
 	StatementForget(&resource->insert_member);
 	StatementForget(&resource->project);
 	StatementForget(&resource->lock_root);

@@ -21,6 +21,9 @@ typedef struct TableAccess
 	Statement	delete;			/* rows, by ordinals, from arrays */
 } TableAccess;
 
+/* Queries of different shape whose plans a resource keeps. */
+#define RESOURCE_QUERIES 16
+
 /* A resource as a session works with it. */
 typedef struct Resource
 {
@@ -36,6 +39,8 @@ typedef struct Resource
 	Statement	lock_root;		/* what foreign keys point at, for a delete */
 	Statement	lock_member;
 	Statement	verify;			/* edges that differ from the columns */
+	Statement	queries[RESOURCE_QUERIES];
+	int			next_query;		/* the one to be replaced next */
 	uint64		last_use;
 	struct Resource *next;
 } Resource;

@@ -110,7 +110,7 @@ PrepareStatement(Statement *statement)
 
 	plan = SPI_prepare_cursor(statement->sql, statement->nargs,
 							  unconstify(Oid *, statement->argtypes),
-							  CURSOR_OPT_GENERIC_PLAN);
+							  statement->adaptive ? 0 : CURSOR_OPT_GENERIC_PLAN);
 	if (plan == NULL)
 		elog(ERROR, "could not prepare \"%s\": %s", statement->sql,
 			 SPI_result_code_string(SPI_result));
@@ -120,15 +120,29 @@ PrepareStatement(Statement *statement)
 }
 
 /*
- * Run a statement and return the number of rows; they are in SPI_tuptable.
- *
  * Our statements reach rows by key.  A plan that is made while a table is
- * still small would read it from end to end, and be kept while it grows; so
- * whenever a plan is about to be made, sequential scans are made unattractive.
- * The price that the planner puts on what is left must not lead it to compile
- * the plan to machine code.  Joins are written in the order to run them in:
- * from keys that are given, outwards along foreign keys.
+ * still small would read it from end to end, to filter, to hash or to merge,
+ * and be kept while it grows; so whenever a plan is about to be made, these
+ * ways are made unattractive.  The price that the planner puts on what is left
+ * must not lead it to compile the plan to machine code.  Joins are written in
+ * the order to run them in: from keys that are given, outwards along foreign
+ * keys.  Only adaptive statements leave joins to the planner.
  */
+static void
+PreparePlanning(const Statement *statement)
+{
+	SetLocally("enable_seqscan", "off");
+	SetLocally("jit", "off");
+	if (statement->ordered)
+		SetLocally("enable_bitmapscan", "off");
+	if (statement->adaptive)
+		return;
+	SetLocally("enable_hashjoin", "off");
+	SetLocally("enable_mergejoin", "off");
+	SetLocally("join_collapse_limit", "1");
+}
+
+/* Run a statement and return the number of rows; they are in SPI_tuptable. */
 uint64
 StatementRun(Statement *statement, Datum *values, const char *nulls,
 			 bool read_only, long limit)
@@ -139,14 +153,10 @@ StatementRun(Statement *statement, Datum *values, const char *nulls,
 
 	if (fresh)
 		PrepareStatement(statement);
-	if (fresh || !SPI_plan_is_valid(statement->plan))
+	if (fresh || statement->adaptive || !SPI_plan_is_valid(statement->plan))
 	{
 		nestlevel = NewGUCNestLevel();
-		SetLocally("enable_seqscan", "off");
-		SetLocally("jit", "off");
-		SetLocally("join_collapse_limit", "1");
-		if (statement->ordered)
-			SetLocally("enable_bitmapscan", "off");
+		PreparePlanning(statement);
 	}
 	result = SPI_execute_plan(statement->plan, values, nulls, read_only, limit);
 	if (nestlevel > 0)

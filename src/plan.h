@@ -19,6 +19,7 @@ typedef struct Statement
 	int			nargs;
 	const Oid  *argtypes;
 	bool		ordered;		/* rows must be met in the order of the index */
+	bool		adaptive;		/* the best plan depends on the values */
 	SPIPlanPtr	plan;
 } Statement;
 

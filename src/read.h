@@ -10,6 +10,8 @@
 #include "lib/stringinfo.h"
 #include "locks.h"
 #include "modelcache.h"
+#include "plan.h"
+#include "query.h"
 
 /* A document as it is read. */
 typedef struct ReadResult
@@ -17,8 +19,14 @@ typedef struct ReadResult
 	Resource   *resource;
 	DocumentHeader document;
 	text	   *body;
-}			ReadResult;
+} ReadResult;
 
-extern bool ReadDocument(const pg_uuid_t *uuid, MemoryContext context, ReadResult * result);
+/* Takes the documents of a page, one after the other. */
+typedef void (*ReadSink) (void *state, const DocumentHeader *header, text *body);
+
+extern void ReadBegin(StoreSession *session);
+extern bool ReadDocument(const pg_uuid_t *uuid, MemoryContext context, ReadResult *result);
+extern void ReadPage(Resource *resource, const int64 *ids, int n,
+					 ReadSink sink, void *state);
 
 #endif							/* DMS_READ_H */

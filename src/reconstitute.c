@@ -21,7 +21,7 @@
 /* Extensions stand behind everything else. */
 #define EXTENSIONS "_ext"
 
-static void WriteMembers(StoredPage * page, int scope, int row, StringInfo out);
+static void WriteMembers(StoredPage *page, int scope, int row, StringInfo out);
 
 /* How the first columns of two keys compare: the document, then ordinals. */
 static int
@@ -37,7 +37,7 @@ CompareKeys(const Datum *a, const Datum *b, int n)
 
 /* Is the table's next row below this row of the parent?  Then it is taken. */
 static bool
-TakeRowBelow(StoredPage * page, int table, int parent, int parent_row, int *row)
+TakeRowBelow(StoredPage *page, int table, int parent, int parent_row, int *row)
 {
 	StoredRows *rows = &page->tables[table];
 	const Datum *key = StoredRowValues(&page->tables[parent], parent_row);
@@ -57,7 +57,7 @@ TakeRowBelow(StoredPage * page, int table, int parent, int parent_row, int *row)
 }
 
 static void
-WriteDescriptor(const StoredPage * page, const char *name, int64 document_id, StringInfo out)
+WriteDescriptor(const StoredPage *page, const char *name, int64 document_id, StringInfo out)
 {
 	const bool *nulls;
 	const Datum *values = StoredPageTarget(&page->descriptors, document_id, &nulls);
@@ -80,7 +80,7 @@ FindMember(const ReferenceModel *reference, const char *name)
 
 /* A reference object, with the identity that its target has now. */
 static void
-WriteReference(const StoredPage * page, const PropertyModel *property,
+WriteReference(const StoredPage *page, const PropertyModel *property,
 			   int64 document_id, StringInfo out)
 {
 	const ResourceModel *model = page->resource->model;
@@ -109,7 +109,7 @@ WriteReference(const StoredPage * page, const PropertyModel *property,
 
 /* The elements of an array are the rows below the row that holds it. */
 static void
-WriteArray(StoredPage * page, const PropertyModel *property, int parent, int parent_row,
+WriteArray(StoredPage *page, const PropertyModel *property, int parent, int parent_row,
 		   StringInfo out)
 {
 	int			table = page->resource->model->scopes[property->scope].table;
@@ -137,7 +137,7 @@ WriteArray(StoredPage * page, const PropertyModel *property, int parent, int par
 
 /* An object, if it has members; values of the row are what it holds. */
 static void
-WriteObject(StoredPage * page, const PropertyModel *property, int row, StringInfo out)
+WriteObject(StoredPage *page, const PropertyModel *property, int row, StringInfo out)
 {
 	int			start = out->len;
 	int			inside;
@@ -157,10 +157,10 @@ WriteObject(StoredPage * page, const PropertyModel *property, int row, StringInf
 
 /* One property of a scope, if the row has something for it. */
 static void
-WriteProperty(StoredPage * page, const ScopeModel *scope, const PropertyModel *property,
+WriteProperty(StoredPage *page, const ScopeModel *scope, const PropertyModel *property,
 			  int row, StringInfo out)
 {
-	const		StoredRows *rows = &page->tables[scope->table];
+	const StoredRows *rows = &page->tables[scope->table];
 	Datum		value = (Datum) 0;
 	int			extension;
 
@@ -200,7 +200,7 @@ WriteProperty(StoredPage * page, const ScopeModel *scope, const PropertyModel *p
 
 /* All properties of a scope, extensions last. */
 static void
-WriteMembers(StoredPage * page, int scope_index, int row, StringInfo out)
+WriteMembers(StoredPage *page, int scope_index, int row, StringInfo out)
 {
 	const ScopeModel *scope = &page->resource->model->scopes[scope_index];
 	const PropertyModel *extensions = NULL;
@@ -223,7 +223,7 @@ WriteMembers(StoredPage * page, int scope_index, int row, StringInfo out)
  * order that they have in the page.
  */
 void
-Reconstitute(StoredPage * page, int document, StringInfo out)
+Reconstitute(StoredPage *page, int document, StringInfo out)
 {
 	DocumentHeader header;
 

@@ -10,6 +10,6 @@
 #include "lib/stringinfo.h"
 #include "storedpage.h"
 
-extern void Reconstitute(StoredPage * page, int document, StringInfo out);
+extern void Reconstitute(StoredPage *page, int document, StringInfo out);
 
 #endif							/* DMS_RECONSTITUTE_H */

@@ -57,6 +57,15 @@ static const ProblemCaseInfo problem_cases[] = {
 		"bad-request:parameter-validation-failed",
 		"Parameter Validation Failed", "A parameter is not valid."
 	},
+	[PROBLEM_QUERY_FIELD] = {
+		ERRCODE_INVALID_PARAMETER_VALUE, 400, "bad-request", "Bad Request",
+		"The query names fields that this resource cannot be queried by."
+	},
+	[PROBLEM_QUERY_VALUE] = {
+		ERRCODE_INVALID_PARAMETER_VALUE, 400,
+		"bad-request:data-validation-failed", "Data Validation Failed",
+		"A value of the query does not fit its field. See 'validationErrors' for each."
+	},
 	[PROBLEM_UNRESOLVED_DESCRIPTOR] = {
 		ERRCODE_FOREIGN_KEY_VIOLATION, 400, "bad-request", "Bad Request",
 		"The document names descriptors that do not exist. See 'validationErrors' for each place."

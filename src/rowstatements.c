@@ -131,6 +131,7 @@ RowStatementReadPage(Resource * resource, int table)
 		appendStringInfo(&sql, "%st.%s", i > 0 ? ", " : " ORDER BY ", ColumnName(t, i));
 	statement->nargs = 1;
 	statement->argtypes = types;
+	statement->ordered = true;
 	statement->sql = MemoryContextStrdup(resource->context, sql.data);
 	return statement;
 }

@@ -40,7 +40,7 @@ ReadRun(Statement *statement, Datum *values, long limit)
 
 /* Take the rows of the last result apart; they live as long as it does. */
 static void
-TakeRows(StoredRows * rows)
+TakeRows(StoredRows *rows)
 {
 	rows->nrows = (int) SPI_processed;
 	rows->ncolumns = SPI_tuptable->tupdesc->natts;
@@ -55,7 +55,7 @@ TakeRows(StoredRows * rows)
 
 /* The rows of all tables.  Where a parent has none, its children have none. */
 static void
-ReadTables(StoredPage * page, const int64 *ids, int n)
+ReadTables(StoredPage *page, const int64 *ids, int n)
 {
 	const ResourceModel *model = page->resource->model;
 	Datum		values[1] = {Int8ArrayDatum(n, ids)};
@@ -74,7 +74,7 @@ ReadTables(StoredPage * page, const int64 *ids, int n)
 }
 
 static void
-AddTarget(StoredTargets * targets, int64 document_id)
+AddTarget(StoredTargets *targets, int64 document_id)
 {
 	if (targets->n == targets->capacity)
 	{
@@ -89,14 +89,14 @@ AddTarget(StoredTargets * targets, int64 document_id)
 
 /* Where the targets of a reference are kept. */
 static StoredTargets *
-TargetsOf(StoredPage * page, const ReferenceModel *reference)
+TargetsOf(StoredPage *page, const ReferenceModel *reference)
 {
 	return reference->descriptor ? &page->descriptors : &page->targets[reference->projection];
 }
 
 /* Note all that the rows refer to. */
 static void
-CollectTargets(StoredPage * page)
+CollectTargets(StoredPage *page)
 {
 	const ResourceModel *model = page->resource->model;
 
@@ -125,7 +125,7 @@ CompareTargets(const void *a, const void *b)
 
 /* Sort, and drop what stands twice. */
 static void
-SortTargets(StoredTargets * targets)
+SortTargets(StoredTargets *targets)
 {
 	int			n = 0;
 
@@ -137,7 +137,7 @@ SortTargets(StoredTargets * targets)
 }
 
 static StoredTarget *
-FindTarget(const StoredTargets * targets, int64 document_id)
+FindTarget(const StoredTargets *targets, int64 document_id)
 {
 	StoredTarget key = {.document_id = document_id};
 
@@ -146,7 +146,7 @@ FindTarget(const StoredTargets * targets, int64 document_id)
 
 /* Read what is known of the targets: their id, then the values. */
 static void
-ReadTargets(StoredTargets * targets, Statement *statement)
+ReadTargets(StoredTargets *targets, Statement *statement)
 {
 	int64	   *ids;
 	Datum		values[1];
@@ -164,7 +164,7 @@ ReadTargets(StoredTargets * targets, Statement *statement)
 
 /* The statement that reads the identities of documents of a type. */
 static Statement *
-TargetStatement(Resource * resource, int projection)
+TargetStatement(Resource *resource, int projection)
 {
 	Statement  *statement = &resource->targets[projection];
 	StringInfoData sql;
@@ -185,7 +185,7 @@ TargetStatement(Resource * resource, int projection)
  * of those that are not there, or not visible to the caller, nothing comes.
  */
 StoredPage *
-StoredPageRead(Resource * resource, const int64 *ids, int n)
+StoredPageRead(Resource *resource, const int64 *ids, int n)
 {
 	StoredPage *page = palloc0(sizeof(StoredPage));
 
@@ -202,7 +202,7 @@ StoredPageRead(Resource * resource, const int64 *ids, int n)
 
 /* What dms.Document says of a document of the page; see RowStatementReadPage. */
 void
-StoredPageHeader(const StoredPage * page, int document, DocumentHeader * header)
+StoredPageHeader(const StoredPage *page, int document, DocumentHeader *header)
 {
 	const Datum *values = StoredRowValues(&page->tables[0], document);
 	const Datum *last = values + page->tables[0].ncolumns;
@@ -215,7 +215,7 @@ StoredPageHeader(const StoredPage * page, int document, DocumentHeader * header)
 
 /* The identity of a target: its id, then the values; NULL if it is not there. */
 const Datum *
-StoredPageTarget(const StoredTargets * targets, int64 document_id, const bool **nulls)
+StoredPageTarget(const StoredTargets *targets, int64 document_id, const bool **nulls)
 {
 	StoredTarget *target = FindTarget(targets, document_id);
 

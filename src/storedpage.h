@@ -19,14 +19,14 @@ typedef struct StoredRows
 	Datum	   *values;			/* row by row */
 	bool	   *nulls;
 	int			next;			/* the row that a reader comes to next */
-}			StoredRows;
+} StoredRows;
 
 /* A document that is referred to; row -1: not (or not visible) there. */
 typedef struct StoredTarget
 {
 	int64		document_id;
 	int			row;
-}			StoredTarget;
+} StoredTarget;
 
 /* The documents of one type that are referred to, and their identities. */
 typedef struct StoredTargets
@@ -35,7 +35,7 @@ typedef struct StoredTargets
 	int			n;
 	int			capacity;
 	StoredRows	rows;
-}			StoredTargets;
+} StoredTargets;
 
 typedef struct StoredPage
 {
@@ -43,11 +43,11 @@ typedef struct StoredPage
 	StoredRows *tables;			/* as model->tables, in order of their keys */
 	StoredTargets *targets;		/* as model->projections */
 	StoredTargets descriptors;
-}			StoredPage;
+} StoredPage;
 
-extern StoredPage * StoredPageRead(Resource * resource, const int64 *ids, int n);
-extern void StoredPageHeader(const StoredPage * page, int document, DocumentHeader * header);
-extern const Datum *StoredPageTarget(const StoredTargets * targets, int64 document_id,
+extern StoredPage *StoredPageRead(Resource *resource, const int64 *ids, int n);
+extern void StoredPageHeader(const StoredPage *page, int document, DocumentHeader *header);
+extern const Datum *StoredPageTarget(const StoredTargets *targets, int64 document_id,
 									 const bool **nulls);
 extern uint64 ReadRun(Statement *statement, Datum *values, long limit);
 

@@ -1,0 +1,149 @@
+-- Querying documents: filters, pages, counts.
+\set database :DBNAME
+SET client_min_messages = warning;
+DROP DATABASE IF EXISTS dms_query;
+CREATE DATABASE dms_query TEMPLATE template0 ENCODING 'UTF8';
+\c dms_query
+SET client_min_messages = warning;
+CREATE EXTENSION dms;
+\getenv top PG_ABS_SRCDIR
+\set file :top /examples/schemas/school.json
+\set school `cat :'file'`
+SELECT dms.deploy_schema(:'school') IS NOT NULL AS deployed;
+
+CREATE FUNCTION pg_temp.put(resource text, document json) RETURNS uuid LANGUAGE sql AS $$
+	SELECT document_uuid FROM dms.upsert_document('ed-fi', resource, document)
+$$;
+
+-- Three grade levels, two schools, four students, five enrollments.
+SELECT count(pg_temp.put('gradeLevelDescriptors', json_build_object('namespace', 'uri://ed-fi.org/GradeLevelDescriptor',
+	'codeValue', g, 'shortDescription', g))) FROM unnest(ARRAY['Ninth', 'Tenth', 'Twelfth']) g;
+SELECT pg_temp.put('localEducationAgencyCategoryDescriptors',
+	'{"namespace": "uri://ed-fi.org/LocalEducationAgencyCategoryDescriptor", "codeValue": "Public", "shortDescription": "Public"}') IS NOT NULL AS category;
+SELECT pg_temp.put('graduationPlanTypeDescriptors',
+	'{"namespace": "uri://ed-fi.org/GraduationPlanTypeDescriptor", "codeValue": "Standard", "shortDescription": "Standard"}') IS NOT NULL AS plan_type;
+SELECT pg_temp.put('localEducationAgencies', '{"localEducationAgencyId": 1, "nameOfInstitution": "District",
+	"localEducationAgencyCategoryDescriptor": "uri://ed-fi.org/LocalEducationAgencyCategoryDescriptor#Public"}') IS NOT NULL AS district;
+SELECT count(pg_temp.put('schools', json_build_object('schoolId', s, 'nameOfInstitution', 'School ' || s,
+	'gradeLevels', '[{"gradeLevelDescriptor": "uri://ed-fi.org/GradeLevelDescriptor#Ninth"}]'::json))) FROM generate_series(11, 12) s;
+SELECT count(pg_temp.put('schoolYearTypes', json_build_object('schoolYear', y, 'schoolYearDescription', y::text, 'currentSchoolYear', y = 2025)))
+FROM generate_series(2024, 2025) y;
+SELECT count(pg_temp.put('graduationPlans', json_build_object('totalRequiredCredits', 20.5,
+	'educationOrganizationReference', json_build_object('educationOrganizationId', o),
+	'graduationSchoolYearTypeReference', json_build_object('schoolYear', y),
+	'graduationPlanTypeDescriptor', 'uri://ed-fi.org/GraduationPlanTypeDescriptor#Standard')))
+FROM (VALUES (1, 2024), (1, 2025), (11, 2025)) v (o, y);
+SELECT count(pg_temp.put('students', json_build_object('studentUniqueId', 's' || n, 'firstName', first, 'lastSurname', last,
+	'birthDate', '2010-01-0' || n, 'multipleBirthStatus', n = 4)))
+FROM (VALUES (1, 'Ada', 'Byron'), (2, 'Alan', 'Turing'), (3, 'Grace', 'Hopper'), (4, 'Bob', 'Turing')) v (n, first, last);
+SELECT count(pg_temp.put('studentSchoolAssociations', json_build_object('entryDate', entry,
+	'studentReference', json_build_object('studentUniqueId', student), 'schoolReference', json_build_object('schoolId', school),
+	'entryGradeLevelDescriptor', 'uri://ed-fi.org/GradeLevelDescriptor#' || grade,
+	'graduationPlanReference', json_build_object('educationOrganizationId', o, 'schoolYear', y,
+		'graduationPlanTypeDescriptor', 'uri://ed-fi.org/GraduationPlanTypeDescriptor#Standard'),
+	'schoolYearTypeReference', json_build_object('schoolYear', 2024))))
+FROM (VALUES ('2024-08-01', 's1', 11, 'Ninth', 1, 2024), ('2024-08-01', 's2', 11, 'Tenth', 1, 2025),
+	('2024-08-02', 's3', 12, 'Ninth', 11, 2025), ('2024-08-02', 's4', 12, 'Twelfth', 11, 2025),
+	('2024-09-01', 's1', 12, 'Ninth', 1, 2024)) v (entry, student, school, grade, o, y);
+
+-- What a query finds: the students, or whose enrollments.
+CREATE FUNCTION pg_temp.students(filters jsonb) RETURNS text LANGUAGE sql AS $$
+	SELECT string_agg(d ->> 'studentUniqueId', ' ') FROM dms.query_documents('ed-fi', 'students', filters) d
+$$;
+CREATE FUNCTION pg_temp.enrollments(filters jsonb) RETURNS text LANGUAGE sql AS $$
+	SELECT string_agg(concat_ws('@', d -> 'studentReference' ->> 'studentUniqueId', d -> 'schoolReference' ->> 'schoolId'), ' ')
+	FROM dms.query_documents('ed-fi', 'studentSchoolAssociations', filters) d
+$$;
+
+-- Without filters: all, in the order in which they were made.
+SELECT pg_temp.students('{}');
+
+-- Equality; names in any case; all filters must hold.
+SELECT pg_temp.students('{"lastSurname": "Turing"}') AS turing, pg_temp.students('{"LASTSURNAME": "Turing"}') AS any_case,
+	pg_temp.students('{"lastSurname": "turing"}') AS exact, pg_temp.students('{"lastSurname": "Turing", "firstName": "Bob"}') AS both;
+
+-- An array is any of its values, and an empty one none of them.
+SELECT pg_temp.students('{"lastSurname": ["Byron", "Hopper"]}') AS either, pg_temp.students('{"lastSurname": []}') AS none,
+	pg_temp.students('{"lastSurname": ["Byron", "Turing"], "firstName": ["Ada", "Bob"]}') AS both;
+
+-- Values are read by the type of their field: dates with or without a time,
+-- booleans, numbers by value.
+SELECT pg_temp.students('{"birthDate": "2010-01-03"}') AS date, pg_temp.students('{"birthDate": "1/3/2010"}') AS other_form,
+	pg_temp.students('{"birthDate": "2010-01-03T23:59:59-05:00"}') AS time_is_ignored,
+	pg_temp.students('{"multipleBirthStatus": true}') AS yes, pg_temp.students('{"multipleBirthStatus": "FALSE"}') AS no;
+SELECT dms.count_documents('ed-fi', 'schools', '{"schoolId": 11}') AS number, dms.count_documents('ed-fi', 'schools', '{"schoolId": "11"}') AS string,
+	dms.count_documents('ed-fi', 'schools', '{"schoolId": 11.0}') AS by_value,
+	dms.count_documents('ed-fi', 'graduationPlans', '{"totalRequiredCredits": "20.50"}') AS decimals;
+
+-- By id.
+SELECT dms.resolve('ed-fi', 'student', '{"studentUniqueId": "s3"}') AS grace \gset
+SELECT pg_temp.students(jsonb_build_object('id', :'grace')) AS one,
+	pg_temp.students(jsonb_build_object('id', ARRAY[upper(:'grace'), '00000000-0000-0000-0000-000000000000'])) AS any_of_two;
+
+-- By descriptor: its URI in any case.
+SELECT pg_temp.enrollments('{"entryGradeLevelDescriptor": "URI://ED-FI.ORG/gradeleveldescriptor#NINTH"}') AS ninth,
+	pg_temp.enrollments('{"entryGradeLevelDescriptor": "uri://ed-fi.org/GradeLevelDescriptor#Fourth"}') AS unknown,
+	pg_temp.enrollments('{"entryGradeLevelDescriptor": ["uri://ed-fi.org/GradeLevelDescriptor#Tenth",
+		"uri://ed-fi.org/GradeLevelDescriptor#Twelfth"]}') AS two;
+
+-- By reference: one value is the whole identity here ...
+SELECT pg_temp.enrollments('{"schoolId": 12}') AS school, pg_temp.enrollments('{"studentUniqueId": "s1"}') AS student,
+	pg_temp.enrollments('{"studentUniqueId": "s1", "schoolId": [11, 12]}') AS both, pg_temp.enrollments('{"schoolId": 13}') AS unknown;
+
+-- ... and here a part of one, which leads through what the target refers to,
+-- an abstract resource among it.  Together they may be the whole.
+SELECT pg_temp.enrollments('{"educationOrganizationId": 11}') AS organization,
+	pg_temp.enrollments('{"graduationPlanTypeDescriptor": "uri://ed-fi.org/graduationplantypedescriptor#standard", "educationOrganizationId": 1}') AS two_values,
+	pg_temp.enrollments('{"graduationPlanTypeDescriptor": "uri://ed-fi.org/graduationplantypedescriptor#none"}') AS no_descriptor;
+SELECT pg_temp.enrollments('{"educationOrganizationId": [1, 11], "schoolYear": 2025,
+	"graduationPlanTypeDescriptor": "uri://ed-fi.org/GraduationPlanTypeDescriptor#Standard"}') AS whole;
+
+-- A field may stand for several paths: any of them.
+SELECT pg_temp.enrollments('{"schoolYear": 2024}') AS "both paths", pg_temp.enrollments('{"schoolYear": 2025}') AS "one of them";
+
+-- Descriptors are queried like other resources.
+SELECT string_agg(d ->> 'codeValue', ' ') FROM dms.query_documents('ed-fi', 'gradeLevelDescriptors') d;
+SELECT dms.count_documents('ed-fi', 'gradeLevelDescriptors', '{"codeValue": "Tenth"}') AS one,
+	dms.count_documents('ed-fi', 'gradeLevelDescriptors', '{"codeValue": "Standard"}') AS of_another_type;
+
+-- Pages: by limit and offset, or behind the last document of the page before.
+SELECT string_agg(d ->> 'studentUniqueId', ' ') FROM dms.query_documents('ed-fi', 'students', page_limit => 2) d;
+SELECT string_agg(d ->> 'studentUniqueId', ' ') FROM dms.query_documents('ed-fi', 'students', page_limit => 2, page_offset => 1) d;
+SELECT string_agg(d ->> 'studentUniqueId', ' ') FROM dms.query_documents('ed-fi', 'students', page_limit => 2, after => :'grace') d;
+SELECT string_agg(d ->> 'studentUniqueId', ' ')
+FROM dms.query_documents('ed-fi', 'students', '{"lastSurname": "Turing"}', page_limit => 2, after => :'grace') d;
+SELECT count(*) FROM dms.query_documents('ed-fi', 'students', page_limit => 0);
+SELECT dms.count_documents('ed-fi', 'students') AS all, dms.count_documents('ed-fi', 'students', '{"lastSurname": "Turing"}') AS some;
+
+-- Mistakes are told, all of one kind at once.
+SELECT dms.count_documents('ed-fi', 'students', '{"shoeSize": 1, "color": "red", "birthDate": "x"}');
+\echo :LAST_ERROR_SQLSTATE
+SELECT dms.count_documents('ed-fi', 'students', '{"birthDate": "2010-02-30", "multipleBirthStatus": "maybe", "id": "x", "firstName": null}');
+SELECT dms.count_documents('ed-fi', 'schools', '{"schoolId": [1, "two", 1.5]}');
+SELECT dms.count_documents('ed-fi', 'students', '{"firstName": {"like": "A%"}}');
+SELECT dms.count_documents('ed-fi', 'students', '[]');
+SELECT dms.count_documents('ed-fi', 'students', NULL);
+SELECT dms.query_documents('ed-fi', 'students', page_limit => -1);
+SELECT dms.query_documents('ed-fi', 'students', page_offset => -1);
+SELECT dms.query_documents('ed-fi', 'students', after => '00000000-0000-0000-0000-000000000000');
+SELECT dms.query_documents('ed-fi', 'EducationOrganization');
+SELECT dms.query_documents('ed-fi', 'studnets');
+
+-- Names and values never become SQL.
+SELECT pg_temp.students('{"lastSurname": "x'' OR true --"}') AS quoted, pg_temp.students('{"lastSurname": "$1"}') AS parameter,
+	pg_temp.enrollments('{"studentUniqueId": "s1#$.schoolReference.schoolId=11"}') AS identity;
+SELECT dms.count_documents('ed-fi', 'students', '{"lastSurname\" = \"lastSurname": "x"}');
+
+-- Rows are read by key, even where a table is small: the plans are kept, and
+-- tables grow.
+\c dms_query
+BEGIN;
+SELECT count(*) FROM dms.query_documents('ed-fi', 'students', '{"lastSurname": "Turing"}');
+SELECT count(*) FROM dms.query_documents('ed-fi', 'studentSchoolAssociations', '{"schoolId": 12}');
+SELECT count(*) FROM dms.query_documents('ed-fi', 'studentSchoolAssociations', '{"educationOrganizationId": 11}');
+SELECT relname AS read_from_end_to_end FROM pg_class
+WHERE relnamespace IN ('edfi'::regnamespace, 'dms'::regnamespace) AND relkind = 'r' AND pg_stat_get_xact_numscans(oid) > 0;
+COMMIT;
+
+\c :database
+DROP DATABASE dms_query;
