@@ -1,5 +1,6 @@
 -- dms.audit(): everything in the store that contradicts something else there.
--- Each corruption below is made by hand, told by the audit, and undone.
+-- Each corruption below is made by hand, told by the audit, mended by
+-- dms.repair(), and undone.
 \set home :DBNAME
 CREATE DATABASE regress_audit TEMPLATE template0 ENCODING 'UTF8';
 \c regress_audit
@@ -77,6 +78,8 @@ SELECT kind, document_id FROM dms.audit(document_uuid => (SELECT DocumentUuid FR
 SELECT kind, document_id FROM dms.audit('Cascade', 'Offering');
 SELECT dms.rebuild_edges('cascade', 'offerings') AS elsewhere, dms.rebuild_edges('cascade', 'NOTES') AS here;
 TABLE finding;
+SELECT * FROM dms.repair();
+TABLE finding;
 ROLLBACK;
 
 -- The identity flag is wrong, either way.
@@ -84,6 +87,8 @@ BEGIN;
 UPDATE dms.ReferenceEdge SET IsIdentityComponent = NOT IsIdentityComponent WHERE ParentDocumentId IN (6, 8);
 TABLE finding;
 SELECT dms.rebuild_edges();
+TABLE finding;
+SELECT * FROM dms.repair();
 TABLE finding;
 ROLLBACK;
 
@@ -103,6 +108,8 @@ FROM (VALUES
 TABLE finding;
 SELECT dms.rebuild_edges();
 TABLE finding;
+SELECT * FROM dms.repair();
+TABLE finding;
 ROLLBACK;
 
 -- A source that a deploy wrote has another name, or none.
@@ -110,6 +117,8 @@ BEGIN;
 UPDATE dms.EdgeSource SET EdgeSourceKey = 'something else' WHERE EdgeSourceKey = 'Cascade.Session:docref:$.schoolReference';
 DELETE FROM dms.EdgeSource WHERE EdgeSourceKey = 'Cascade.Flag:desc:$.shapeDescriptor';
 SELECT kind, id, source, found FROM finding;
+SELECT * FROM dms.repair();
+TABLE finding;
 ROLLBACK;
 
 -- A reference column was changed by hand: the edge tells of the old document.
@@ -120,6 +129,8 @@ UPDATE cascade.note SET school_documentid = 3000 WHERE documentid = 8;
 SELECT kind, source, expected, found FROM finding WHERE id = 8;
 SELECT dms.rebuild_edges('Cascade', 'Note');
 SELECT kind, source, expected, found FROM finding WHERE id = 8;
+SELECT * FROM dms.repair();
+TABLE finding;
 ROLLBACK;
 
 --
@@ -131,12 +142,16 @@ BEGIN;
 UPDATE dms.ReferentialIdentity SET ReferentialId = overlay(ReferentialId::text PLACING '00000000' FROM 1)::uuid
 WHERE DocumentId IN (3, 6) OR (DocumentId, ResourceName) = (1, 'ColorDescriptor');
 TABLE finding;
+SELECT * FROM dms.repair();
+TABLE finding;
 ROLLBACK;
 
 -- One is missing, another one is there that should not be.
 BEGIN;
 DELETE FROM dms.ReferentialIdentity WHERE DocumentId = 4 AND ResourceName = 'Organization';
 INSERT INTO dms.ReferentialIdentity VALUES ('11111111-1111-5111-8111-111111111111', 5, 'Cascade', 'Agency');
+TABLE finding;
+SELECT * FROM dms.repair();
 TABLE finding;
 ROLLBACK;
 
@@ -145,12 +160,16 @@ ROLLBACK;
 BEGIN;
 UPDATE cascade.session SET sessionname = 'Spring' WHERE documentid = 5;
 TABLE finding;
+SELECT * FROM dms.repair();
+TABLE finding;
 ROLLBACK;
 
 -- A row is missing on the way to the values: there is no identity to compare.
 BEGIN;
 SET LOCAL session_replication_role = replica;
 DELETE FROM cascade.session WHERE documentid = 5;
+TABLE finding;
+SELECT * FROM dms.repair();
 TABLE finding;
 ROLLBACK;
 
@@ -162,6 +181,8 @@ BEGIN;
 DELETE FROM dms.IdentityLock WHERE DocumentId IN (2, 6);
 INSERT INTO dms.IdentityLock VALUES (997);
 TABLE finding;
+SELECT * FROM dms.repair();
+TABLE finding;
 ROLLBACK;
 
 BEGIN;
@@ -171,11 +192,15 @@ UPDATE cascade.organization_member SET discriminator = 'Cascade:Agency' WHERE do
 INSERT INTO cascade.organization_member VALUES (8, 'Cascade:School'), (996, 'Cascade:Agency');
 TABLE finding;
 SELECT kind, document_id FROM dms.audit('Cascade', 'School') ORDER BY 1, 2;
+SELECT * FROM dms.repair();
+TABLE finding;
 ROLLBACK;
 
 BEGIN;
 UPDATE dms.Descriptor SET Uri = 'uri://c#Blue' WHERE DocumentId = 1;
 UPDATE dms.Descriptor SET CodeValue = 'round' WHERE DocumentId = 2;
+TABLE finding;
+SELECT * FROM dms.repair();
 TABLE finding;
 ROLLBACK;
 
@@ -185,6 +210,8 @@ UPDATE dms.Descriptor SET Discriminator = 'Cascade:ColorDescriptor' WHERE Docume
 SELECT kind, id, expected, found FROM finding WHERE kind LIKE 'document%';
 UPDATE dms.Descriptor SET Discriminator = 'Cascade:Taste' WHERE DocumentId = 2;
 SELECT kind, id, expected, found FROM finding;
+SELECT * FROM dms.repair();
+TABLE finding;
 ROLLBACK;
 
 --
@@ -196,12 +223,16 @@ BEGIN;
 SET LOCAL session_replication_role = replica;
 DELETE FROM dms.Document WHERE DocumentId = 7;
 TABLE finding;
+SELECT * FROM dms.repair();
+TABLE finding;
 ROLLBACK;
 
 -- The same of a document that others refer to.
 BEGIN;
 SET LOCAL session_replication_role = replica;
 DELETE FROM dms.Document WHERE DocumentId = 2;
+TABLE finding;
+SELECT * FROM dms.repair();
 TABLE finding;
 ROLLBACK;
 
@@ -212,12 +243,16 @@ DELETE FROM cascade.flag WHERE documentid = 7;
 TABLE finding;
 SELECT kind, document_id FROM dms.audit('Cascade', 'Flag');
 SELECT kind, document_id FROM dms.audit(document_uuid => (SELECT DocumentUuid FROM dms.Document WHERE DocumentId = 7));
+SELECT * FROM dms.repair();
+TABLE finding;
 ROLLBACK;
 
 -- Nobody knows the resource of a document.
 BEGIN;
 INSERT INTO dms.Document (DocumentId, DocumentUuid, ProjectName, ResourceName, ResourceVersion)
 VALUES (995, dms.uuid_v7(), 'Cascade', 'Comet', '1');
+TABLE finding;
+SELECT * FROM dms.repair();
 TABLE finding;
 ROLLBACK;
 

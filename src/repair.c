@@ -39,14 +39,14 @@ typedef enum Remedy
 	REMEDY_EDGES,
 	REMEDY_MEMBERS,
 	REMEDY_IDENTITY
-}			Remedy;
+} Remedy;
 
 typedef struct KindInfo
 {
 	const char *kind;
 	Remedy		remedy;
 	const char *sql;			/* takes the documents, and what was expected */
-}			KindInfo;
+} KindInfo;
 
 /* In the order to mend: what others are derived from comes first. */
 static const KindInfo kinds[] = {
@@ -66,7 +66,11 @@ static const KindInfo kinds[] = {
 		"UPDATE dms.Document AS d SET ProjectName = split_part(u.type, ':', 1), ResourceName = split_part(u.type, ':', 2)"
 	" FROM unnest($1, $2) AS u (id, type) WHERE d.DocumentId = u.id"},
 	{"document_without_row", REMEDY_SQL,
-	"DELETE FROM dms.Document WHERE DocumentId = ANY ($1)"},
+		/* A descriptor may only have the name of another type on it. */
+		"WITH typed AS (UPDATE dms.Descriptor AS s SET Discriminator = concat(d.ProjectName, ':', d.ResourceName)"
+		" FROM dms.Document AS d WHERE d.DocumentId = s.DocumentId AND s.DocumentId = ANY ($1))"
+		" DELETE FROM dms.Document AS d WHERE d.DocumentId = ANY ($1)"
+	" AND NOT EXISTS (SELECT FROM dms.Descriptor AS s WHERE s.DocumentId = d.DocumentId)"},
 	{"lock_missing", REMEDY_SQL,
 		"INSERT INTO dms.IdentityLock (DocumentId) SELECT DocumentId FROM dms.Document"
 	" WHERE DocumentId = ANY ($1) ON CONFLICT DO NOTHING"},
@@ -103,13 +107,14 @@ static const KindInfo kinds[] = {
 typedef struct Findings
 {
 	char	   *kind;
-	const		KindInfo *info; /* NULL for what cannot be mended */
+	const KindInfo *info;		/* NULL for what cannot be mended */
 	int64	   *ids;
 	char	  **expected;
 	int			n;
 	int			capacity;
+	int			before;			/* how many there were in the last round */
 	int64		mended;			/* over all rounds */
-}			Findings;
+} Findings;
 
 typedef struct Repair
 {
@@ -118,7 +123,7 @@ typedef struct Repair
 	Findings   *findings;
 	int			n;
 	bool		cascade;
-}			Repair;
+} Repair;
 
 static const KindInfo *
 FindKind(const char *kind)
@@ -131,7 +136,7 @@ FindKind(const char *kind)
 
 /* The findings of a kind, made if there were none yet. */
 static Findings *
-FindingsOf(Repair * repair, const char *kind)
+FindingsOf(Repair *repair, const char *kind)
 {
 	Findings   *added;
 
@@ -149,7 +154,7 @@ FindingsOf(Repair * repair, const char *kind)
 }
 
 static void
-AddFinding(Findings * findings, int64 id, const char *expected)
+AddFinding(Findings *findings, int64 id, const char *expected)
 {
 	if (findings->n == findings->capacity)
 	{
@@ -167,7 +172,7 @@ AddFinding(Findings * findings, int64 id, const char *expected)
 
 /* Audit the scope, as the caller; returns how many findings can be mended. */
 static int
-Audit(Repair * repair)
+Audit(Repair *repair)
 {
 	Oid			types[3] = {TEXTOID, TEXTOID, UUIDOID};
 	Datum		values[3];
@@ -178,7 +183,10 @@ Audit(Repair * repair)
 	bool		isnull;
 
 	for (int i = 0; i < repair->n; i++)
+	{
+		repair->findings[i].before = repair->findings[i].n;
 		repair->findings[i].n = 0;
+	}
 	for (int i = 0; i < 3; i++)
 	{
 		nulls[i] = repair->fcinfo->args[i].isnull ? 'n' : ' ';
@@ -202,11 +210,10 @@ Audit(Repair * repair)
 }
 
 /* Run a kind's statement, some documents at a time. */
-static int64
-MendBySql(const Findings * findings)
+static void
+MendBySql(const Findings *findings)
 {
 	Oid			types[2] = {INT8ARRAYOID, TEXTARRAYOID};
-	int64		mended = 0;
 
 	for (int i = 0; i < findings->n; i += REPAIR_BATCH)
 	{
@@ -215,23 +222,21 @@ MendBySql(const Findings * findings)
 		TextArrayDatum(n, (const char *const *) findings->expected + i)};
 
 		CHECK_FOR_INTERRUPTS();
-		mended += ExecuteWithArgs(findings->info->sql, 2, types, values, false);
+		ExecuteWithArgs(findings->info->sql, 2, types, values, false);
 	}
-	return Min(mended, findings->n);
 }
 
 /* Edges are mended a resource at a time, from its reference columns. */
-static int64
-MendEdgesOf(const Findings * findings)
+static void
+MendEdgesOf(const Findings *findings)
 {
 	for (ClosureType *t = ClosureGroup(findings->ids, findings->n); t != NULL; t = t->next)
 		AuditMendEdges(ResourceFind(t->project, t->resource)->model);
-	return findings->n;
 }
 
 /* The member tables of abstract resources become what their views say. */
-static int64
-MendMembers(const Findings * findings)
+static void
+MendMembers(const Findings *findings)
 {
 	Oid			types[1] = {INT8ARRAYOID};
 	Datum		values[1] = {Int8ArrayDatum(findings->n, findings->ids)};
@@ -255,12 +260,11 @@ MendMembers(const Findings * findings)
 								 " ON CONFLICT (documentid) DO UPDATE SET discriminator = EXCLUDED.discriminator",
 								 member, view), 1, types, values, false);
 	}
-	return findings->n;
 }
 
 /* Recompute identities, and with cascade those that are made of them. */
-static int64
-MendIdentities(const Repair * repair, const Findings * findings)
+static void
+MendIdentities(const Repair *repair, const Findings *findings)
 {
 	int64	   *ids = findings->ids;
 	int			n = findings->n;
@@ -268,26 +272,44 @@ MendIdentities(const Repair * repair, const Findings * findings)
 	if (repair->cascade)
 		ids = ClosureIds(ClosureLock(ids, n), &n);
 	CascadeRecompute(ids, n);
-	return findings->n;
+}
+
+/* Count what is gone since the last round; was anything? */
+static bool
+CountMended(Repair *repair)
+{
+	bool		progress = false;
+
+	for (int i = 0; i < repair->n; i++)
+	{
+		Findings   *findings = &repair->findings[i];
+
+		if (findings->n < findings->before)
+		{
+			findings->mended += findings->before - findings->n;
+			progress = true;
+		}
+	}
+	return progress;
 }
 
 /* Mend the findings of one kind. */
 static void
-Mend(const Repair * repair, Findings * findings)
+Mend(const Repair *repair, Findings *findings)
 {
 	switch (findings->info->remedy)
 	{
 		case REMEDY_SQL:
-			findings->mended += MendBySql(findings);
+			MendBySql(findings);
 			break;
 		case REMEDY_EDGES:
-			findings->mended += MendEdgesOf(findings);
+			MendEdgesOf(findings);
 			break;
 		case REMEDY_MEMBERS:
-			findings->mended += MendMembers(findings);
+			MendMembers(findings);
 			break;
 		case REMEDY_IDENTITY:
-			findings->mended += MendIdentities(repair, findings);
+			MendIdentities(repair, findings);
 			break;
 		case REMEDY_NONE:
 			break;
@@ -296,7 +318,7 @@ Mend(const Repair * repair, Findings * findings)
 
 /* Mend all kinds in their order, as the owner of the store. */
 static void
-MendAll(Repair * repair)
+MendAll(Repair *repair)
 {
 	StoreSession session;
 
@@ -320,6 +342,7 @@ dms_repair(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	Repair		repair = {.fcinfo = fcinfo,.context = CurrentMemoryContext};
+	int			mendable;
 
 	InitMaterializedSRF(fcinfo, 0);
 	PreventCommandIfReadOnly("dms.repair()");
@@ -328,10 +351,14 @@ dms_repair(PG_FUNCTION_ARGS)
 					"the store cannot be repaired under a snapshot that was taken before the writers were stopped");
 	repair.cascade = PG_ARGISNULL(3) || PG_GETARG_BOOL(3);
 	StoreGate(ShareRowExclusiveLock);
-	for (int round = 0; round < MAX_ROUNDS && Audit(&repair) > 0; round++)
+	mendable = Audit(&repair);
+	for (int round = 0; mendable > 0 && round < MAX_ROUNDS; round++)
 	{
 		MendAll(&repair);
 		CommandCounterIncrement();
+		mendable = Audit(&repair);
+		if (!CountMended(&repair))
+			break;
 	}
 	qsort(repair.findings, repair.n, sizeof(Findings), CompareFindings);
 	for (int i = 0; i < repair.n; i++)

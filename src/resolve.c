@@ -118,6 +118,15 @@ ResolveComplete(const FlatDocument *flat)
 	return true;
 }
 
+/* References to an identity that the document itself gives up name nothing. */
+void
+ResolveForgetOld(FlatDocument *flat, int64 document_id)
+{
+	for (int i = 0; i < flat->nuses; i++)
+		if (flat->uses[i].document_id == document_id && !flat->uses[i].own)
+			flat->uses[i].document_id = 0;
+}
+
 /* "schoolId = 2, schoolYear = 2030" */
 static char *
 DescribeReference(const ReferenceUse *use)

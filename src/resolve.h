@@ -30,6 +30,7 @@ extern int64 IdSetFind(const IdSet *set, const pg_uuid_t *id);
 extern int64 ResolveDocument(FlatDocument *flat);
 extern int64 ResolveOwn(const FlatDocument *flat);
 extern bool ResolveComplete(const FlatDocument *flat);
+extern void ResolveForgetOld(FlatDocument *flat, int64 document_id);
 extern void ResolveRefuseDescriptors(const FlatDocument *flat);
 extern void ResolveRefuseReferences(const FlatDocument *flat);
 

@@ -105,6 +105,8 @@ Update(Write *write, const pg_uuid_t *uuid, int64 document_id)
 		WriteRaiseGone(write, uuid);
 	PreconditionCheck(&write->precondition, &header);
 	identity = WriteIdentityDiffers(write, document_id);
+	if (identity)
+		ResolveForgetOld(write->flat, document_id);
 	if (ResolveComplete(write->flat) && !identity)
 	{
 		FlattenSetDocumentId(write->flat, document_id);

@@ -35,7 +35,7 @@ typedef struct BatchItem
 	bool		identity;		/* its identity changes */
 	bool		differs;
 	DocumentHeader header;
-}			BatchItem;
+} BatchItem;
 
 typedef struct Batch
 {
@@ -46,7 +46,7 @@ typedef struct Batch
 	int64	   *seeds;			/* ascending: those whose identity changes */
 	int			nseeds;
 	int			position;		/* at work, for messages */
-}			Batch;
+} Batch;
 
 static const Oid find_types[] = {UUIDARRAYOID};
 
@@ -67,15 +67,15 @@ TellPosition(void *arg)
 static int
 CompareItems(const void *a, const void *b)
 {
-	int64		left = (*(BatchItem * const *) a)->document_id;
-	int64		right = (*(BatchItem * const *) b)->document_id;
+	int64		left = (*(BatchItem *const *) a)->document_id;
+	int64		right = (*(BatchItem *const *) b)->document_id;
 
 	return left < right ? -1 : left > right;
 }
 
 /* The items in order of their ids; one that stands twice is refused. */
 static void
-SortItems(Batch * batch)
+SortItems(Batch *batch)
 {
 	batch->by_id = palloc(sizeof(BatchItem *) * Max(batch->n, 1));
 	batch->ids = palloc(sizeof(int64) * Max(batch->n, 1));
@@ -95,7 +95,7 @@ SortItems(Batch * batch)
 
 /* Find all documents in one statement. */
 static void
-FindItems(Batch * batch, Datum uuids)
+FindItems(Batch *batch, Datum uuids)
 {
 	bool		isnull;
 
@@ -124,7 +124,7 @@ FindItems(Batch * batch, Datum uuids)
 
 /* The document of the batch that will have this identity; NULL: none. */
 static BatchItem *
-FutureOwner(Batch * batch, const pg_uuid_t *id)
+FutureOwner(Batch *batch, const pg_uuid_t *id)
 {
 	for (int i = 0; i < batch->n; i++)
 	{
@@ -138,7 +138,7 @@ FutureOwner(Batch * batch, const pg_uuid_t *id)
 }
 
 static bool
-IsInBatch(const Batch * batch, int64 document_id)
+IsInBatch(const Batch *batch, int64 document_id)
 {
 	for (int i = 0; i < batch->n; i++)
 		if (batch->ids[i] == document_id)
@@ -151,7 +151,7 @@ IsInBatch(const Batch * batch, int64 document_id)
  * first, and those that it takes away are gone.
  */
 static void
-ResolveUse(Batch * batch, ReferenceUse *use)
+ResolveUse(Batch *batch, ReferenceUse *use)
 {
 	BatchItem  *owner;
 
@@ -169,7 +169,7 @@ ResolveUse(Batch * batch, ReferenceUse *use)
 
 /* References and changes of identity of all documents, in one snapshot. */
 static void
-ResolveItems(Batch * batch)
+ResolveItems(Batch *batch)
 {
 	SnapshotBegin();
 	for (batch->position = 0; batch->position < batch->n; batch->position++)
@@ -190,7 +190,7 @@ ResolveItems(Batch * batch)
 }
 
 static void
-GatherSeeds(Batch * batch)
+GatherSeeds(Batch *batch)
 {
 	batch->nseeds = 0;
 	for (int i = 0; i < batch->n; i++)
@@ -200,7 +200,7 @@ GatherSeeds(Batch * batch)
 
 /* Lock what all documents refer to, as if it were one document. */
 static void
-LockAllChildren(Batch * batch)
+LockAllChildren(Batch *batch)
 {
 	FlatDocument merged = {0};
 	int			at = 0;
@@ -228,7 +228,7 @@ LockAllChildren(Batch * batch)
 
 /* Lock the documents in order, and see that nothing was decided too early. */
 static void
-LockItems(Batch * batch, const Closure *closure)
+LockItems(Batch *batch, const Closure *closure)
 {
 	for (int i = 0; i < batch->n; i++)
 	{
@@ -253,7 +253,7 @@ LockItems(Batch * batch, const Closure *closure)
 
 /* Natural keys may collide until all documents are written. */
 static void
-DeferNaturalKeys(Batch * batch, const char *mode)
+DeferNaturalKeys(Batch *batch, const char *mode)
 {
 	for (int i = 0; i < batch->n; i++)
 	{
@@ -266,13 +266,41 @@ DeferNaturalKeys(Batch * batch, const char *mode)
 	}
 }
 
-/* New identities, rows and edges of all documents. */
-static void
-WriteItems(Batch * batch)
+/* Order documents by the identities that they will have. */
+static int
+CompareIdentities(const void *a, const void *b)
 {
+	return memcmp(&(*(BatchItem *const *) a)->write.flat->primary,
+				  &(*(BatchItem *const *) b)->write.flat->primary, UUID_LEN);
+}
+
+/*
+ * Move the identities: all old ones go before the first new one comes, so that
+ * they can swap, and new ones are claimed in the order in which all sessions
+ * claim them.
+ */
+static void
+MoveIdentities(Batch *batch)
+{
+	BatchItem **by_identity = palloc(sizeof(BatchItem *) * Max(batch->n, 1));
+
+	memcpy(by_identity, batch->by_id, sizeof(BatchItem *) * batch->n);
+	qsort(by_identity, batch->n, sizeof(BatchItem *), CompareIdentities);
 	for (int i = 0; i < batch->n; i++)
 		if (batch->by_id[i]->identity)
 			CascadeForgetIdentity(batch->by_id[i]->document_id);
+	for (int i = 0; i < batch->n; i++)
+	{
+		batch->position = by_identity[i] - batch->items;
+		if (by_identity[i]->identity)
+			CascadeClaimIdentity(by_identity[i]->write.flat, by_identity[i]->document_id);
+	}
+}
+
+/* Rows and edges of all documents. */
+static void
+WriteItems(Batch *batch)
+{
 	DeferNaturalKeys(batch, "DEFERRED");
 	for (int i = 0; i < batch->n; i++)
 	{
@@ -281,20 +309,17 @@ WriteItems(Batch * batch)
 
 		CHECK_FOR_INTERRUPTS();
 		batch->position = item - batch->items;
-		if (item->identity)
-			CascadeClaimIdentity(flat, item->document_id);
 		FlattenSetDocumentId(flat, item->document_id);
 		FlattenSetReferences(flat);
 		item->differs = RowsUpdate(item->write.resource, item->document_id, flat, item->identity);
 		item->differs |= EdgesDiff(item->document_id, flat) || item->identity;
-		VerifyEdges(item->write.resource, item->document_id);
 	}
 	DeferNaturalKeys(batch, "IMMEDIATE");
 }
 
 /* The documents that bump their own etags. */
 static int64 *
-WrittenIds(const Batch * batch, int *n)
+WrittenIds(const Batch *batch, int *n)
 {
 	int64	   *ids = palloc(sizeof(int64) * Max(batch->n, 1));
 
@@ -307,7 +332,7 @@ WrittenIds(const Batch * batch, int *n)
 
 /* The last statements: etags, ascending. */
 static void
-BumpItems(Batch * batch)
+BumpItems(Batch *batch)
 {
 	for (int i = 0; i < batch->n; i++)
 	{
@@ -327,7 +352,7 @@ BumpItems(Batch * batch)
 
 /* Lock, write, cascade, bump. */
 static void
-RunBatch(Batch * batch)
+RunBatch(Batch *batch)
 {
 	Closure    *closure;
 	int64	   *written;
@@ -341,6 +366,7 @@ RunBatch(Batch * batch)
 	GatherSeeds(batch);
 	PG_TRY();
 	{
+		MoveIdentities(batch);
 		WriteItems(batch);
 	}
 	PG_CATCH();
@@ -356,7 +382,7 @@ RunBatch(Batch * batch)
 
 /* The arguments as items; both arrays must fit and hold no NULL. */
 static void
-TakeArguments(Batch * batch, ArrayType *uuids, ArrayType *documents, Datum **bodies)
+TakeArguments(Batch *batch, ArrayType *uuids, ArrayType *documents, Datum **bodies)
 {
 	Datum	   *ids;
 	bool	   *id_nulls;
