@@ -553,60 +553,69 @@ $$;
 COMMENT ON FUNCTION dms.audit_identities(jsonb, bigint) IS
 'what is wrong with the ReferentialIds of a resource''s documents: compares them with the identities that the stored rows give';
 
--- Whoever lacks a root row is looked for only if the numbers say there is one.
+-- One pass counts what goes together; only where numbers differ, rows are
+-- looked for.
 CREATE FUNCTION dms.audit_documents(model jsonb, only_document bigint, documents bigint)
 RETURNS SETOF dms.audit_finding
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-	type text := (model ->> 'project') || ':' || (model ->> 'resource');
-	of_type text := format('d.ProjectName = %L AND d.ResourceName = %L%s',
-		model ->> 'project', model ->> 'resource', ' AND d.DocumentId = ' || only_document);
-	matched bigint;
+	project CONSTANT text := model ->> 'project';
+	resource CONSTANT text := model ->> 'resource';
+	root CONSTANT text := dms.audit_rows(model, only_document);
+	rows_there bigint;
+	rows_right bigint;
+	locks bigint;
 BEGIN
-	RETURN QUERY EXECUTE format($query$
-		SELECT CASE WHEN d.DocumentId IS NULL THEN 'row_without_document' ELSE 'document_type' END,
-			r.documentid, d.DocumentUuid, NULL::text, $1, d.ProjectName || ':' || d.ResourceName
-		FROM (%s) AS r LEFT JOIN dms.Document AS d ON d.DocumentId = r.documentid
-		WHERE d.ProjectName || ':' || d.ResourceName IS DISTINCT FROM $1
-		UNION ALL
-		SELECT 'lock_missing', d.DocumentId, d.DocumentUuid, NULL, 'lock row', NULL
-		FROM (%s) AS r JOIN dms.Document AS d ON d.DocumentId = r.documentid
-		LEFT JOIN dms.IdentityLock AS l ON l.DocumentId = d.DocumentId
-		WHERE l.DocumentId IS NULL$query$,
-		dms.audit_rows(model, only_document), dms.audit_rows(model, only_document)) USING type;
+	EXECUTE format($query$
+		SELECT count(*), count(*) FILTER (WHERE d.ProjectName = $1 AND d.ResourceName = $2), count(l.DocumentId)
+		FROM (%s) AS r
+		LEFT JOIN dms.Document AS d ON d.DocumentId = r.documentid
+		LEFT JOIN dms.IdentityLock AS l ON l.DocumentId = r.documentid$query$, root)
+	INTO rows_there, rows_right, locks USING project, resource;
 
-	EXECUTE format('SELECT count(*) FROM (%s) AS r JOIN dms.Document AS d ON d.DocumentId = r.documentid WHERE %s',
-		dms.audit_rows(model, only_document), of_type) INTO matched;
-	IF documents > matched THEN
+	IF rows_right < rows_there OR locks < rows_there THEN
 		RETURN QUERY EXECUTE format($query$
-			SELECT 'document_without_row', d.DocumentId, d.DocumentUuid, NULL::text, %L, NULL::text
+			SELECT CASE WHEN d.DocumentId IS NULL THEN 'row_without_document' ELSE 'document_type' END,
+				r.documentid, d.DocumentUuid, NULL::text, $1, d.ProjectName || ':' || d.ResourceName
+			FROM (%1$s) AS r LEFT JOIN dms.Document AS d ON d.DocumentId = r.documentid
+			WHERE d.ProjectName || ':' || d.ResourceName IS DISTINCT FROM $1
+			UNION ALL
+			SELECT 'lock_missing', d.DocumentId, d.DocumentUuid, NULL, 'lock row', NULL
+			FROM (%1$s) AS r JOIN dms.Document AS d ON d.DocumentId = r.documentid
+			LEFT JOIN dms.IdentityLock AS l ON l.DocumentId = d.DocumentId
+			WHERE l.DocumentId IS NULL$query$, root) USING project || ':' || resource;
+	END IF;
+	IF rows_right < documents THEN
+		RETURN QUERY EXECUTE format($query$
+			SELECT 'document_without_row', d.DocumentId, d.DocumentUuid, NULL::text, $1, NULL::text
 			FROM dms.Document AS d
-			WHERE %s AND NOT EXISTS (SELECT FROM (%s) AS r WHERE r.documentid = d.DocumentId)$query$,
-			format('row in %I.%I', model #>> '{tables,0,schema}', model #>> '{tables,0,name}'),
-			of_type, dms.audit_rows(model, only_document));
+			WHERE d.ProjectName = $2 AND d.ResourceName = $3 AND ($4 IS NULL OR d.DocumentId = $4)
+			  AND NOT EXISTS (SELECT FROM (%s) AS r WHERE r.documentid = d.DocumentId)$query$, root)
+		USING format('row in %I.%I', model #>> '{tables,0,schema}', model #>> '{tables,0,name}'),
+			project, resource, only_document;
 	END IF;
 END
 $$;
 COMMENT ON FUNCTION dms.audit_documents(jsonb, bigint, bigint) IS
 'where root rows, documents and lock rows of a resource do not go together; documents is how many there are';
 
-CREATE FUNCTION dms.audit_descriptors(model jsonb, only_document bigint) RETURNS SETOF dms.audit_finding
+CREATE FUNCTION dms.audit_descriptors(types text[], only_document bigint) RETURNS SETOF dms.audit_finding
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
-	RETURN QUERY EXECUTE format($query$
-		SELECT 'descriptor_uri', d.DocumentId, d.DocumentUuid, NULL::text,
-			s.Namespace || '#' || s.CodeValue, s.Uri::text
-		FROM (%s) AS r
-		JOIN dms.Descriptor AS s ON s.DocumentId = r.documentid
-		JOIN dms.Document AS d ON d.DocumentId = r.documentid
-		WHERE s.Uri <> s.Namespace || '#' || s.CodeValue$query$,
-		dms.audit_rows(model, only_document));
+	RETURN QUERY
+	SELECT 'descriptor_uri', s.DocumentId,
+		(SELECT d.DocumentUuid FROM dms.Document AS d WHERE d.DocumentId = s.DocumentId), NULL::text,
+		s.Namespace || '#' || s.CodeValue, s.Uri::text
+	FROM dms.Descriptor AS s
+	WHERE s.Uri <> s.Namespace || '#' || s.CodeValue
+	  AND (types IS NULL OR s.Discriminator = ANY (types))
+	  AND (only_document IS NULL OR s.DocumentId = only_document);
 END
 $$;
-COMMENT ON FUNCTION dms.audit_descriptors(jsonb, bigint) IS
-'descriptors of a resource whose URI is not their namespace and code value';
+COMMENT ON FUNCTION dms.audit_descriptors(text[], bigint) IS
+'descriptors of these types whose URI is not their namespace and code value';
 
 CREATE FUNCTION dms.audit_members(types text[], only_document bigint) RETURNS SETOF dms.audit_finding
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
@@ -722,9 +731,6 @@ BEGIN
 			COALESCE((counts ->> scope.type)::bigint, 0)) AS f;
 		RETURN QUERY SELECT f.* FROM dms.audit_edges(scope.model, only_document) AS f;
 		RETURN QUERY SELECT f.* FROM dms.audit_identities(scope.model, only_document) AS f;
-		IF scope.model ->> 'kind' = '1' THEN
-			RETURN QUERY SELECT f.* FROM dms.audit_descriptors(scope.model, only_document) AS f;
-		END IF;
 		n := n + 1;
 		IF n % 100 = 0 OR clock_timestamp() > told + interval '10 seconds' THEN
 			RAISE NOTICE 'audited % of % resources', n, cardinality(types);
@@ -736,6 +742,7 @@ BEGIN
 		types := NULL;
 		RETURN QUERY SELECT f.* FROM dms.audit_orphans() AS f;
 	END IF;
+	RETURN QUERY SELECT f.* FROM dms.audit_descriptors(types, only_document) AS f;
 	RETURN QUERY SELECT f.* FROM dms.audit_members(types, only_document) AS f;
 END
 $$;
