@@ -38,3 +38,82 @@ ORDER BY 1;
 
 -- Deploying the same again changes nothing, however the file is written.
 SELECT dms.deploy_schema(:'school'::jsonb::json);
+
+-- Code lists first: descriptors are documents like any other.
+SELECT outcome, etag FROM dms.upsert_document('ed-fi', 'gradeLevelDescriptors',
+	'{"namespace": "uri://ed-fi.org/GradeLevelDescriptor", "codeValue": "Ninth grade", "shortDescription": "Ninth grade"}');
+SELECT outcome, etag FROM dms.upsert_document('ed-fi', 'termDescriptors',
+	'{"namespace": "uri://ed-fi.org/TermDescriptor", "codeValue": "Fall", "shortDescription": "Fall"}');
+
+-- A school, a student, and the student's enrollment at the school.  References
+-- repeat the values that the other document is known by.
+SELECT outcome, etag FROM dms.upsert_document('ed-fi', 'schools', '{
+	"schoolId": 123, "nameOfInstitution": "Grand Bend High School",
+	"gradeLevels": [{"gradeLevelDescriptor": "uri://ed-fi.org/GradeLevelDescriptor#Ninth grade"}]}');
+SELECT outcome, etag FROM dms.upsert_document('ed-fi', 'students', '{
+	"studentUniqueId": "604822", "firstName": "Ada", "lastSurname": "Marsh", "birthDate": "2011-04-05"}');
+SELECT outcome, etag, document_uuid AS enrollment FROM dms.upsert_document('ed-fi', 'studentSchoolAssociations', '{
+	"entryDate": "2025-08-20", "schoolReference": {"schoolId": 123}, "studentReference": {"studentUniqueId": "604822"},
+	"entryGradeLevelDescriptor": "uri://ed-fi.org/GradeLevelDescriptor#Ninth grade"}') \gset
+\echo :outcome :enrollment
+
+-- The same again changes nothing, and costs next to nothing.
+SELECT outcome, etag FROM dms.upsert_document('ed-fi', 'students', '{
+	"studentUniqueId": "604822", "firstName": "Ada", "lastSurname": "Marsh", "birthDate": "4/5/2011"}');
+
+-- The document, as a client reads it back ...
+SELECT jsonb_pretty(dms.get_document(:'enrollment')::jsonb) AS document;
+
+-- ... and the row behind it, as anybody may query it.
+SELECT a.EntryDate, s.LastSurname, c.NameOfInstitution, g.Uri
+FROM edfi.StudentSchoolAssociation AS a
+JOIN edfi.Student AS s ON s.DocumentId = a.Student_DocumentId
+JOIN edfi.School AS c ON c.DocumentId = a.School_DocumentId
+JOIN dms.Descriptor AS g ON g.DocumentId = a.EntryGradeLevelDescriptor_DescriptorId;
+
+-- Two things that are refused; psql is to go on behind the errors.
+\set ON_ERROR_STOP off
+
+-- A reference to a school that does not exist is refused, with its place.
+SELECT outcome FROM dms.upsert_document('ed-fi', 'studentSchoolAssociations', '{
+	"entryDate": "2025-08-20", "schoolReference": {"schoolId": 999}, "studentReference": {"studentUniqueId": "604822"},
+	"entryGradeLevelDescriptor": "uri://ed-fi.org/GradeLevelDescriptor#Ninth grade"}');
+
+-- A school that is referred to cannot be deleted; the answer says by whom.
+SELECT dms.delete_document(DocumentUuid) FROM dms.Document WHERE ResourceName = 'School';
+
+\set ON_ERROR_STOP on
+
+-- A session, a course offering in it, a section of that, and a student in the
+-- section: the identity of each is made of the one before.
+SELECT outcome FROM dms.upsert_document('ed-fi', 'schoolYearTypes',
+	'{"schoolYear": 2026, "schoolYearDescription": "2025-2026", "currentSchoolYear": true}');
+SELECT outcome FROM dms.upsert_document('ed-fi', 'courses', '{
+	"courseCode": "ALG-1", "courseTitle": "Algebra I", "numberOfParts": 1,
+	"educationOrganizationReference": {"educationOrganizationId": 123}}');
+SELECT document_uuid AS session FROM dms.upsert_document('ed-fi', 'sessions', '{
+	"sessionName": "Fall 2025", "schoolReference": {"schoolId": 123}, "schoolYearTypeReference": {"schoolYear": 2026},
+	"termDescriptor": "uri://ed-fi.org/TermDescriptor#Fall", "beginDate": "2025-08-20", "endDate": "2025-12-19",
+	"totalInstructionalDays": 82}') \gset
+SELECT outcome FROM dms.upsert_document('ed-fi', 'courseOfferings', '{
+	"localCourseCode": "ALG1", "courseReference": {"courseCode": "ALG-1", "educationOrganizationId": 123},
+	"schoolReference": {"schoolId": 123},
+	"sessionReference": {"schoolId": 123, "schoolYear": 2026, "sessionName": "Fall 2025"}}');
+SELECT outcome FROM dms.upsert_document('ed-fi', 'sections', '{
+	"sectionIdentifier": "ALG1-01", "courseOfferingReference":
+	{"localCourseCode": "ALG1", "schoolId": 123, "schoolYear": 2026, "sessionName": "Fall 2025"}}');
+SELECT document_uuid AS attendance FROM dms.upsert_document('ed-fi', 'studentSectionAssociations', '{
+	"beginDate": "2025-08-20", "studentReference": {"studentUniqueId": "604822"}, "sectionReference":
+	{"localCourseCode": "ALG1", "schoolId": 123, "schoolYear": 2026, "sessionName": "Fall 2025", "sectionIdentifier": "ALG1-01"}}') \gset
+
+-- Rename the session.  Everything whose identity is made of it follows, in the
+-- same transaction: new identities, new etags.
+SELECT outcome, etag FROM dms.update_document(:'session', '{
+	"sessionName": "Autumn 2025", "schoolReference": {"schoolId": 123}, "schoolYearTypeReference": {"schoolYear": 2026},
+	"termDescriptor": "uri://ed-fi.org/TermDescriptor#Fall", "beginDate": "2025-08-20", "endDate": "2025-12-19",
+	"totalInstructionalDays": 82}');
+SELECT ResourceName, Etag FROM dms.Document WHERE Etag > 1 ORDER BY DocumentId;
+SELECT jsonb_pretty(dms.get_document(:'attendance')::jsonb) AS document;
+
+-- Nothing in the store contradicts anything else in it.
+SELECT * FROM dms.audit();
