@@ -79,6 +79,12 @@ include $(PGXS)
 $(OBJS): $(TOP)/Makefile
 -include $(OBJS:.o=.d)
 
+# The stress test is a client; ./check builds and runs it.
+stress: $(wildcard $(TOP)/test/stress/*.[ch])
+	$(CC) -std=gnu11 -O1 -g -Wall -Wextra -Wno-missing-field-initializers $(if $(WERROR),-Werror) \
+		-I$(shell $(PG_CONFIG) --includedir) $(filter %.c,$^) -o $@ \
+		-L$(libdir) -Wl,-rpath,$(libdir) -lpq -luuid -lpthread
+
 endif
 
 # For scripts: "make -s print-REGRESS" tells the value of a variable.

@@ -1,0 +1,122 @@
+/*
+ * checker.c
+ *		What must be true of the store, at any moment.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "stress.h"
+
+static long checks = 0;
+
+/* All checks see one snapshot, so they can run beside the writers. */
+static PGresult *
+query(PGconn *conn, const char *sql)
+{
+	PGresult   *result = PQexec(conn, sql);
+	ExecStatusType status = PQresultStatus(result);
+
+	if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK)
+		return result;
+	if (!options.crashes)
+		finding("the checker failed: %s", PQerrorMessage(conn));
+	PQclear(result);
+	return NULL;
+}
+
+/* A finding of a snapshot; the moment is in the server's log. */
+static void
+tell(const char *what, const char *document_id, const char *detail)
+{
+	finding("%s: document %s, %s", what, document_id, detail);
+}
+
+static bool
+check_structure(PGconn *conn)
+{
+	PGresult   *result = query(conn, "SELECT What, DocumentId, Detail FROM stress.Finding LIMIT 20");
+
+	if (result == NULL)
+		return false;
+	for (int i = 0; i < PQntuples(result); i++)
+		tell(PQgetvalue(result, i, 0), PQgetvalue(result, i, 1), PQgetvalue(result, i, 2));
+	PQclear(result);
+	return true;
+}
+
+/* Every ReferentialId is the one of the current values. */
+static bool
+check_identities(PGconn *conn, TypeId type, bool alias)
+{
+	char		sql[1024];
+	PGresult   *result;
+
+	sprintf(sql, "SELECT v.DocumentId, array_to_string(v.Vals, '|'), r.ReferentialId FROM stress.%s AS v"
+			" LEFT JOIN dms.ReferentialIdentity AS r ON r.DocumentId = v.DocumentId AND r.ProjectName = 'Ed-Fi' AND r.ResourceName = '%s'",
+			types[type].resource, alias ? "EducationOrganization" : types[type].resource);
+	result = query(conn, sql);
+	if (result == NULL)
+		return false;
+	for (int i = 0; i < PQntuples(result); i++)
+	{
+		Subject		subject = {.type = type};
+		char		id[37];
+
+		split_values(&subject, PQgetvalue(result, i, 1));
+		referential_id(&subject, alias, id);
+		if (strcmp(id, PQgetvalue(result, i, 2)) != 0)
+			finding("document %s is %s %s, whose ReferentialId is %s, not %s", PQgetvalue(result, i, 0),
+					types[type].resource, PQgetvalue(result, i, 1), id, PQgetvalue(result, i, 2));
+	}
+	PQclear(result);
+	return true;
+}
+
+/* Look at everything in one snapshot; false when the connection was lost. */
+bool
+check_once(PGconn *conn)
+{
+	bool		whole;
+
+	PQclear(PQexec(conn, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"));
+	whole = check_structure(conn);
+	for (int type = 0; type < NTYPES && whole; type++)
+		whole = check_identities(conn, type, false);
+	whole = whole && check_identities(conn, SCHOOL, true);
+	PQclear(PQexec(conn, "COMMIT"));
+	if (whole)
+		checks++;
+	return whole;
+}
+
+long
+checks_done(void)
+{
+	return checks;
+}
+
+/* Check at random moments. */
+void *
+keep_checking(void *argument)
+{
+	Random		random = {options.seed + 1000};
+	PGconn	   *conn = connect_patiently("stress checker");
+
+	(void) argument;
+	while (!stopping)
+	{
+		usleep(200000 + draw(&random, 2000000));
+		if (stopping)
+			break;
+		if (!check_once(conn) && PQstatus(conn) != CONNECTION_OK)
+		{
+			PQfinish(conn);
+			conn = connect_patiently("stress checker");
+		}
+	}
+	PQfinish(conn);
+	return NULL;
+}

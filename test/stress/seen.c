@@ -1,0 +1,228 @@
+/*
+ * seen.c
+ *		What was seen and promised: representations by (id, etag), and the
+ *		etags and deletes that the server acknowledged.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <uuid/uuid.h>
+
+#include "stress.h"
+
+typedef struct Representation
+{
+	uuid_t		id;
+	int64_t		etag;			/* 0: free place */
+	uuid_t		hash;
+} Representation;
+
+typedef struct Promise
+{
+	uuid_t		id;
+	bool		used;
+	bool		deleting;		/* somebody tried to delete it */
+	bool		deleted;		/* and was told that it is done */
+	int64_t		etag;			/* the highest that was acknowledged */
+} Promise;
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static Representation *seen = NULL;
+static size_t seen_size = 0;
+static size_t nseen = 0;
+static Promise *promises = NULL;
+static size_t promises_size = 0;
+static size_t npromises = 0;
+
+static size_t
+place(const uuid_t id, int64_t etag, size_t size)
+{
+	uint64_t	a;
+	uint64_t	b;
+
+	memcpy(&a, id, 8);
+	memcpy(&b, id + 8, 8);
+	return (size_t) ((a ^ b * UINT64_C(0x9e3779b97f4a7c15) ^ (uint64_t) etag * UINT64_C(0xbf58476d1ce4e5b9)) >> 7) & (size - 1);
+}
+
+static Representation *
+find_seen(const uuid_t id, int64_t etag)
+{
+	size_t		at = place(id, etag, seen_size);
+
+	while (seen[at].etag != 0 && (seen[at].etag != etag || uuid_compare(seen[at].id, id) != 0))
+		at = (at + 1) & (seen_size - 1);
+	return &seen[at];
+}
+
+static void
+grow_seen(void)
+{
+	Representation *old = seen;
+	size_t		old_size = seen_size;
+
+	if (nseen * 2 < seen_size)
+		return;
+	seen_size = seen_size ? seen_size * 2 : 1 << 16;
+	seen = calloc(seen_size, sizeof(Representation));
+	for (size_t i = 0; i < old_size; i++)
+		if (old[i].etag != 0)
+			*find_seen(old[i].id, old[i].etag) = old[i];
+	free(old);
+}
+
+/* One etag, one representation: whoever reads must see the same. */
+void
+seen_representation(const char *uuid, const char *body)
+{
+	const char *at = strstr(body, "\"_etag\"");
+	Representation new;
+	Representation *known;
+
+	if (at == NULL || sscanf(at, "\"_etag\"%*[ :\"]%ld", &new.etag) != 1)
+	{
+		finding("document %s has no etag: %s", uuid, body);
+		return;
+	}
+	uuid_parse(uuid, new.id);
+	uuid_generate_md5(new.hash, new.id, body, strlen(body));
+	pthread_mutex_lock(&mutex);
+	grow_seen();
+	known = find_seen(new.id, new.etag);
+	if (known->etag == 0)
+	{
+		*known = new;
+		nseen++;
+	}
+	else if (uuid_compare(known->hash, new.hash) != 0)
+		finding("document %s has two representations with etag %ld; one is %s", uuid, (long) new.etag, body);
+	pthread_mutex_unlock(&mutex);
+}
+
+long
+representations_seen(void)
+{
+	return (long) nseen;
+}
+
+static Promise *
+find_promise(const uuid_t id)
+{
+	size_t		at = place(id, 0, promises_size);
+
+	while (promises[at].used && uuid_compare(promises[at].id, id) != 0)
+		at = (at + 1) & (promises_size - 1);
+	return &promises[at];
+}
+
+/* The entry of a document, made if need be; the mutex is held. */
+static Promise *
+promise(const char *uuid)
+{
+	Promise    *found;
+	uuid_t		id;
+
+	if (npromises * 2 >= promises_size)
+	{
+		Promise    *old = promises;
+		size_t		old_size = promises_size;
+
+		promises_size = promises_size ? promises_size * 2 : 1 << 12;
+		promises = calloc(promises_size, sizeof(Promise));
+		for (size_t i = 0; i < old_size; i++)
+			if (old[i].used)
+				*find_promise(old[i].id) = old[i];
+		free(old);
+	}
+	uuid_parse(uuid, id);
+	found = find_promise(id);
+	if (!found->used)
+	{
+		npromises++;
+		found->used = true;
+		uuid_copy(found->id, id);
+	}
+	return found;
+}
+
+/* A commit was acknowledged that left the document with this etag. */
+void
+acknowledge(const char *uuid, const char *etag)
+{
+	Promise    *found;
+
+	pthread_mutex_lock(&mutex);
+	found = promise(uuid);
+	if (atol(etag) > found->etag)
+		found->etag = atol(etag);
+	pthread_mutex_unlock(&mutex);
+}
+
+/* From now on the document may be gone. */
+void
+deleting(const char *uuid)
+{
+	pthread_mutex_lock(&mutex);
+	promise(uuid)->deleting = true;
+	pthread_mutex_unlock(&mutex);
+}
+
+void
+acknowledge_delete(const char *uuid)
+{
+	pthread_mutex_lock(&mutex);
+	promise(uuid)->deleted = true;
+	pthread_mutex_unlock(&mutex);
+}
+
+/* Some document that was written at some time. */
+bool
+any_uuid(Random *random, char *uuid)
+{
+	bool		found = false;
+
+	pthread_mutex_lock(&mutex);
+	for (int i = 0; promises_size > 0 && !found && i < 200; i++)
+	{
+		Promise    *p = &promises[draw(random, (uint32_t) promises_size)];
+
+		found = p->used && !p->deleted;
+		if (found)
+			uuid_unparse_lower(p->id, uuid);
+	}
+	pthread_mutex_unlock(&mutex);
+	return found;
+}
+
+static void
+check_promise(PGconn *conn, const Promise *p)
+{
+	char		uuid[37];
+	const char *values[1] = {uuid};
+	PGresult   *result;
+	bool		there;
+
+	uuid_unparse_lower(p->id, uuid);
+	result = PQexecParams(conn, "SELECT Etag FROM dms.Document WHERE DocumentUuid = $1", 1, NULL, values, NULL, NULL, 0);
+	if (PQresultStatus(result) != PGRES_TUPLES_OK)
+		die("%s", PQerrorMessage(conn));
+	there = PQntuples(result) == 1;
+	if (there && p->deleted)
+		finding("document %s is there, although its delete was acknowledged", uuid);
+	if (!there && !p->deleting)
+		finding("document %s is gone, although nobody deleted it", uuid);
+	if (there && atol(PQgetvalue(result, 0, 0)) < p->etag)
+		finding("document %s has etag %s, although %ld was acknowledged", uuid, PQgetvalue(result, 0, 0), (long) p->etag);
+	PQclear(result);
+}
+
+/* Is everything there that was acknowledged?  Nobody writes any more. */
+void
+check_acknowledged(PGconn *conn)
+{
+	for (size_t i = 0; i < promises_size; i++)
+		if (promises[i].used)
+			check_promise(conn, &promises[i]);
+}

@@ -1,0 +1,294 @@
+/*
+ * stress.c
+ *		The stress test: options, set-up, threads and the verdict.
+ *
+ * "stress --help" tells the options.  The last line is the verdict, and so is
+ * the exit status; a finding names the seed that makes the same choices again.
+ */
+#include <getopt.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "stress.h"
+
+#define MAX_CLIENTS 64
+#define MAX_FINDINGS 50
+
+Options		options = {.conninfo = "",.clients = 8,.seconds = 60};
+volatile bool stopping = false;
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static long findings = 0;
+
+double
+now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double) t.tv_sec + (double) t.tv_nsec / 1e9;
+}
+
+/* Something that must never be. */
+void
+finding(const char *format,...)
+{
+	va_list		args;
+
+	pthread_mutex_lock(&mutex);
+	if (findings++ < MAX_FINDINGS)
+	{
+		printf("FINDING (seed %" PRIu64 "): ", options.seed);
+		va_start(args, format);
+		vprintf(format, args);
+		va_end(args);
+		printf("\n");
+		fflush(stdout);
+	}
+	pthread_mutex_unlock(&mutex);
+}
+
+void
+die(const char *format,...)
+{
+	va_list		args;
+
+	fprintf(stderr, "stress: ");
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fprintf(stderr, "\n");
+	exit(2);
+}
+
+static void
+ignore_notice(void *argument, const char *message)
+{
+	(void) argument;
+	(void) message;
+}
+
+/* Connect; where crashes are expected, wait until the server is back. */
+PGconn *
+connect_patiently(const char *name)
+{
+	double		start = now();
+
+	for (;;)
+	{
+		PGconn	   *conn = PQconnectdb(options.conninfo);
+
+		if (PQstatus(conn) == CONNECTION_OK)
+		{
+			char		sql[200];
+
+			PQsetNoticeProcessor(conn, ignore_notice, NULL);
+			snprintf(sql, sizeof(sql), "SET application_name = '%s'; SET statement_timeout = '60s'; SET deadlock_timeout = '20ms'", name);
+			PQclear(PQexec(conn, sql));
+			return conn;
+		}
+		if (!options.crashes || now() - start > 120)
+			die("%s", PQerrorMessage(conn));
+		PQfinish(conn);
+		usleep(100000);
+	}
+}
+
+static char *
+read_file(const char *path)
+{
+	FILE	   *file = fopen(path, "r");
+	char	   *text;
+	long		size;
+
+	if (file == NULL)
+		die("cannot read %s", path);
+	fseek(file, 0, SEEK_END);
+	size = ftell(file);
+	rewind(file);
+	text = calloc(1, (size_t) size + 1);
+	if (fread(text, 1, (size_t) size, file) != (size_t) size)
+		die("cannot read %s", path);
+	fclose(file);
+	return text;
+}
+
+static void
+must(PGconn *conn, const char *sql)
+{
+	PGresult   *result = PQexec(conn, sql);
+
+	if (PQresultStatus(result) != PGRES_TUPLES_OK && PQresultStatus(result) != PGRES_COMMAND_OK)
+		die("%.60s: %s", sql, PQerrorMessage(conn));
+	PQclear(result);
+}
+
+/* Deploy the schema, make the checker's views and the first documents. */
+static void
+deploy(PGconn *conn)
+{
+	const char *values[1] = {read_file(options.schema)};
+	PGresult   *result;
+
+	must(conn, "CREATE EXTENSION IF NOT EXISTS dms");
+	result = PQexecParams(conn, "SELECT dms.deploy_schema($1)", 1, NULL, values, NULL, NULL, 0);
+	if (PQresultStatus(result) != PGRES_TUPLES_OK)
+		die("%s", PQerrorMessage(conn));
+	PQclear(result);
+	must(conn, read_file(options.views));
+	set_up(conn);
+}
+
+/* May schools be renamed in what is deployed? */
+static void
+ask_model(PGconn *conn)
+{
+	PGresult   *result = PQexec(conn, "SELECT Model ->> 'allow_identity_updates' FROM dms.ResourceModel"
+								" WHERE ProjectName = 'Ed-Fi' AND ResourceName = 'School'");
+
+	if (PQresultStatus(result) != PGRES_TUPLES_OK || PQntuples(result) != 1)
+		die("there is no School: %s", PQerrorMessage(conn));
+	options.rename_schools = strcmp(PQgetvalue(result, 0, 0), "true") == 0;
+	PQclear(result);
+}
+
+static void
+usage(void)
+{
+	printf("Writes documents from many sessions at random, and checks what comes out.\n\n"
+		   "  stress [OPTION]...\n\n"
+		   "  --dbname CONNINFO     the database; default: libpq's\n"
+		   "  --schema FILE         deploy this ApiSchema first, into a database without one\n"
+		   "  --views FILE          the checker's views (views.sql)\n"
+		   "  --clients N           sessions that write (8)\n"
+		   "  --seconds N           how long (60)\n"
+		   "  --transactions N      or how many transactions\n"
+		   "  --seed N              choices of another run\n"
+		   "  --single              one write a transaction, at Read Committed\n"
+		   "  --crashes             lost connections are expected; wait for the server\n"
+		   "  --hub                 instead: 16 sessions refer to one section, while it is\n"
+		   "                        renamed, and while another is deleted\n");
+	exit(0);
+}
+
+static void
+parse(int argc, char **argv)
+{
+	static const struct option known[] = {
+		{"dbname", required_argument, NULL, 'd'}, {"schema", required_argument, NULL, 's'},
+		{"views", required_argument, NULL, 'v'}, {"clients", required_argument, NULL, 'c'},
+		{"seconds", required_argument, NULL, 't'}, {"transactions", required_argument, NULL, 'n'},
+		{"seed", required_argument, NULL, 'r'}, {"crashes", no_argument, NULL, 'x'},
+		{"single", no_argument, NULL, 'o'},
+		{"hub", no_argument, NULL, 'b'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}
+	};
+	int			option;
+
+	options.seed = (uint64_t) time(NULL) % 1000000;
+	while ((option = getopt_long(argc, argv, "", known, NULL)) != -1)
+		switch (option)
+		{
+			case 'd':
+				options.conninfo = optarg;
+				break;
+			case 's':
+				options.schema = optarg;
+				break;
+			case 'v':
+				options.views = optarg;
+				break;
+			case 'c':
+				options.clients = atoi(optarg);
+				break;
+			case 't':
+				options.seconds = atoi(optarg);
+				break;
+			case 'n':
+				options.transactions = atol(optarg);
+				break;
+			case 'r':
+				options.seed = strtoull(optarg, NULL, 10);
+				break;
+			case 'x':
+				options.crashes = true;
+				break;
+			case 'o':
+				options.single = true;
+				break;
+			case 'b':
+				options.hub = true;
+				break;
+			case 'h':
+				usage();
+				break;
+			default:
+				exit(2);
+		}
+	if (options.clients < 1 || options.clients > MAX_CLIENTS)
+		die("between 1 and %d clients", MAX_CLIENTS);
+	if (options.schema != NULL && options.views == NULL)
+		die("--schema needs --views");
+}
+
+/* Let everybody work, and the checker look, until it is time to stop. */
+static void
+run_workers(void)
+{
+	pthread_t	workers[MAX_CLIENTS];
+	pthread_t	checker;
+	double		end = now() + options.seconds;
+
+	for (long i = 0; i < options.clients; i++)
+		pthread_create(&workers[i], NULL, work, (void *) (i + 1));
+	pthread_create(&checker, NULL, keep_checking, NULL);
+	while (!stopping)
+	{
+		usleep(100000);
+		if (options.transactions == 0 && now() >= end)
+			stopping = true;
+	}
+	for (int i = 0; i < options.clients; i++)
+		pthread_join(workers[i], NULL);
+	pthread_join(checker, NULL);
+}
+
+int
+main(int argc, char **argv)
+{
+	PGconn	   *conn;
+	double		start;
+
+	parse(argc, argv);
+	printf("seed %" PRIu64 "\n", options.seed);
+	fflush(stdout);
+	conn = connect_patiently("stress");
+	if (options.schema != NULL)
+		deploy(conn);
+	ask_model(conn);
+	PQfinish(conn);
+	start = now();
+	if (options.hub)
+		run_hub();
+	else
+		run_workers();
+	start = now() - start;
+	conn = connect_patiently("stress");
+	if (!check_once(conn))
+		finding("the last check did not end: %s", PQerrorMessage(conn));
+	check_acknowledged(conn);
+	PQfinish(conn);
+	if (!options.hub)
+	{
+		print_counts();
+		printf("%.0f transactions a second, %ld checks, %ld representations%s\n", (double) transactions_done() / start,
+			   checks_done(), representations_seen(), options.rename_schools ? ", schools renamed" : "");
+	}
+	printf("%ld findings\n", findings);
+	return findings > 0;
+}

@@ -1,0 +1,112 @@
+/*
+ * stress.h
+ *		Shared parts of the stress test.
+ *
+ * Many sessions write a chain of six levels of identities, at random, and a
+ * checker with its own idea of what must be true looks at the store meanwhile.
+ * Nothing here uses dms.audit() or what it is made of.
+ */
+#ifndef STRESS_H
+#define STRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <libpq-fe.h>
+
+#define MAX_VALUES 12
+#define VALUE_SIZE 80
+#define BODY_SIZE 4096
+
+/* A resource that is written: its identity is made of the values of paths. */
+typedef struct Type
+{
+	const char *resource;
+	const char *superclass_path;	/* the alias' only path */
+	int			nvalues;
+	const char *paths[MAX_VALUES];
+} Type;
+
+typedef enum TypeId
+{
+	SCHOOL, COURSE, GRADING_PERIOD, SESSION, COURSE_OFFERING, SECTION,
+	ENROLMENT, GRADE, REPORT_CARD, NTYPES
+} TypeId;
+
+/* A document, or one to be. */
+typedef struct Subject
+{
+	TypeId		type;
+	char		values[MAX_VALUES][VALUE_SIZE];
+	char		uuid[37];
+	char		document_id[24];
+	char		etag[24];
+	char		grades[1536];	/* what a report card refers to, as JSON */
+} Subject;
+
+typedef struct Options
+{
+	const char *conninfo;
+	const char *schema;			/* file to deploy; NULL: already done */
+	const char *views;			/* file with the checker's views */
+	int			clients;
+	int			seconds;
+	long		transactions;
+	uint64_t	seed;
+	bool		rename_schools; /* the schema allows it */
+	bool		single;			/* one write a transaction, Read Committed */
+	bool		crashes;		/* lost connections are expected */
+	bool		hub;
+} Options;
+
+typedef struct Random
+{
+	uint64_t	state;
+} Random;
+
+extern Options options;
+extern volatile bool stopping;
+extern const Type types[NTYPES];
+
+/* stress.c */
+extern void finding(const char *format,...) __attribute__((format(printf, 1, 2)));
+extern void die(const char *format,...) __attribute__((format(printf, 1, 2), noreturn));
+extern PGconn *connect_patiently(const char *name);
+extern double now(void);
+
+/* model.c */
+extern uint32_t draw(Random *random, uint32_t below);
+extern bool chance(Random *random, int percent);
+extern void set_value(Subject *subject, int i, const char *format,...) __attribute__((format(printf, 3, 4)));
+extern void split_values(Subject *subject, const char *joined);
+extern void join_values(const Subject *subject, char *joined);
+extern void write_body(const Subject *subject, Random *random, char *body);
+extern void referential_id(const Subject *subject, bool alias, char *id);
+extern bool derive(Subject *dependent, TypeId type, const Subject *from, Random *random);
+extern bool rename_subject(Subject *subject, Random *random);
+extern void set_up(PGconn *conn);
+
+/* seen.c */
+extern void seen_representation(const char *uuid, const char *body);
+extern void acknowledge(const char *uuid, const char *etag);
+extern void deleting(const char *uuid);
+extern void acknowledge_delete(const char *uuid);
+extern bool any_uuid(Random *random, char *uuid);
+extern void check_acknowledged(PGconn *conn);
+extern long representations_seen(void);
+
+/* work.c */
+extern void *work(void *argument);
+extern void prepare_all(PGconn *conn);
+extern void print_counts(void);
+extern long transactions_done(void);
+
+/* checker.c */
+extern void *keep_checking(void *argument);
+extern bool check_once(PGconn *conn);
+extern long checks_done(void);
+
+/* hub.c */
+extern void run_hub(void);
+
+#endif							/* STRESS_H */

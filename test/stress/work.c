@@ -1,0 +1,619 @@
+/*
+ * work.c
+ *		One session of the stress test: transactions at random.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "stress.h"
+
+#define MAX_STEPS 4
+#define MAX_RETRIES 30
+
+typedef enum Verb
+{
+	UPSERT, UPDATE, SWAP, DELETE, READ, NVERBS
+} Verb;
+
+typedef enum Outcome
+{
+	DONE,
+	REFUSED,					/* an error that a client must expect */
+	RETRY,						/* deadlock, or serialization failure */
+	LOST						/* the connection is gone */
+} Outcome;
+
+/* What a transaction wrote, to be acknowledged when it is committed. */
+typedef struct Written
+{
+	char		uuid[37];
+	char		etag[24];
+	bool		deleted;
+} Written;
+
+typedef struct Session
+{
+	PGconn	   *conn;
+	char		name[32];
+	Random		random;
+	bool		fixed_snapshot; /* Repeatable Read or Serializable */
+	bool		nowait;
+	bool		writing;		/* inside a transaction that may be rolled back */
+	int			nwritten;
+	Written		written[MAX_STEPS * 2];
+} Session;
+
+static const char *const verb_names[NVERBS] = {"upsert", "update", "swap", "delete", "read"};
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static long transactions = 0;
+static long retries = 0;
+static long deadlocks = 0;
+static long given_up = 0;
+static long lost = 0;
+static struct
+{
+	char		name[16];
+	long		count;
+}			counts[NVERBS][24];
+
+/* Count what came of a verb: its outcome, or its SQLSTATE. */
+static void
+count(Verb verb, const char *what)
+{
+	pthread_mutex_lock(&mutex);
+	for (int i = 0; i < 24; i++)
+	{
+		if (counts[verb][i].count == 0)
+			snprintf(counts[verb][i].name, sizeof(counts[verb][i].name), "%s", what);
+		if (strcmp(counts[verb][i].name, what) == 0)
+		{
+			counts[verb][i].count++;
+			break;
+		}
+	}
+	pthread_mutex_unlock(&mutex);
+}
+
+static void
+add(long *counter)
+{
+	pthread_mutex_lock(&mutex);
+	(*counter)++;
+	pthread_mutex_unlock(&mutex);
+}
+
+void
+print_counts(void)
+{
+	for (int verb = 0; verb < NVERBS; verb++)
+	{
+		printf("%-8s", verb_names[verb]);
+		for (int i = 0; i < 24 && counts[verb][i].count > 0; i++)
+			printf(" %s %ld", counts[verb][i].name, counts[verb][i].count);
+		printf("\n");
+	}
+	printf("%ld transactions, %ld retries (%ld deadlocks), %ld given up, %ld connections lost\n",
+		   transactions, retries, deadlocks, given_up, lost);
+}
+
+long
+transactions_done(void)
+{
+	return transactions;
+}
+
+static void
+prepare(PGconn *conn, const char *name, const char *sql)
+{
+	PGresult   *result = PQprepare(conn, name, sql, 0, NULL);
+
+	if (PQresultStatus(result) != PGRES_COMMAND_OK && !options.crashes)
+		die("%s: %s", sql, PQerrorMessage(conn));
+	PQclear(result);
+}
+
+void
+prepare_all(PGconn *conn)
+{
+	char		name[64];
+	char		sql[1024];
+
+	prepare(conn, "upsert", "SELECT outcome, document_uuid, document_id, etag FROM dms.upsert_document('Ed-Fi', $1, $2, $3)");
+	prepare(conn, "update", "SELECT outcome, document_uuid, document_id, etag FROM dms.update_document($1, $2, $3)");
+	prepare(conn, "swap", "SELECT outcome, document_uuid, document_id, etag FROM dms.update_documents(ARRAY[$1, $2]::uuid[], ARRAY[$3, $4]::json[])");
+	prepare(conn, "delete", "SELECT dms.delete_document($1, $2)");
+	prepare(conn, "read", "SELECT dms.get_document($1)");
+	for (int i = 0; i < NTYPES; i++)
+	{
+		const char *resource = types[i].resource;
+
+		sprintf(name, "pick_%d", i);
+		sprintf(sql, "SELECT d.DocumentUuid, v.DocumentId, d.Etag, array_to_string(v.Vals, '|')"
+				" FROM (SELECT DocumentId FROM edfi.%s ORDER BY random() LIMIT 1) AS p"
+				" JOIN stress.%s AS v ON v.DocumentId = p.DocumentId JOIN dms.Document AS d ON d.DocumentId = p.DocumentId",
+				resource, resource);
+		prepare(conn, name, sql);
+		sprintf(name, "values_%d", i);
+		sprintf(sql, "SELECT array_to_string(Vals, '|') FROM stress.%s WHERE DocumentId = $1", resource);
+		prepare(conn, name, sql);
+
+		/* In one snapshot: the representation, and the checker's values. */
+		sprintf(name, "compare_%d", i);
+		sprintf(sql, "SELECT g.Body, array_to_string(v.Vals, '|'), array_to_string(ARRAY(SELECT g.Body #>> string_to_array(substr(p, 3), '.')"
+				" FROM unnest($2::text[]) WITH ORDINALITY AS u (p, n) ORDER BY n), '|'), d.Etag, g.Body ->> '_etag'"
+				" FROM dms.Document AS d JOIN stress.%s AS v ON v.DocumentId = d.DocumentId, LATERAL (SELECT dms.get_document(d.DocumentUuid) OFFSET 0) AS g (Body)"
+				" WHERE d.DocumentUuid = $1", resource);
+		prepare(conn, name, sql);
+	}
+}
+
+/* Is this error one that the verb may end with? */
+static bool
+is_expected(const Session *session, Verb verb, const char *state)
+{
+	static const char *const expected[NVERBS] = {
+		[UPSERT] = "23503 ZD412",
+		[UPDATE] = "23503 23505 ZD400 ZD404 ZD412",
+		[SWAP] = "23503 23505 ZD400 ZD404",
+		[DELETE] = "23001 ZD404 ZD412",
+		[READ] = "",
+	};
+
+	if (strstr(expected[verb], state) != NULL)
+		return true;
+	return session->nowait && strcmp(state, "55P03") == 0;
+}
+
+static bool
+is_lost(PGconn *conn, const char *state)
+{
+	return PQstatus(conn) != CONNECTION_OK || strncmp(state, "57P", 3) == 0;
+}
+
+/* What an error means for the transaction. */
+static Outcome
+judge(Session *session, Verb verb, PGresult *result, const char *what)
+{
+	const char *field = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+	char		state[6];
+
+	snprintf(state, sizeof(state), "%s", field ? field : "");
+	if (is_lost(session->conn, state))
+	{
+		if (!options.crashes)
+			finding("connection lost: %s", PQerrorMessage(session->conn));
+		return LOST;
+	}
+	count(verb, state);
+	if (strcmp(state, "40P01") == 0)
+		add(&deadlocks);
+	/* 25P02: a statement between the steps failed so. */
+	if (strcmp(state, "40P01") == 0 || strcmp(state, "40001") == 0 || strcmp(state, "25P02") == 0)
+		return RETRY;
+	if (!is_expected(session, verb, state))
+		finding("%s of %s ended with %s: %s", verb_names[verb], what, state, PQresultErrorMessage(result));
+	return REFUSED;
+}
+
+static PGresult *
+execute(Session *session, const char *name, int n, const char *const *values)
+{
+	return PQexecPrepared(session->conn, name, n, values, NULL, NULL, 0);
+}
+
+/* Some document of a type, as it is called now; false: there is none. */
+static bool
+pick(Session *session, TypeId type, Subject *subject)
+{
+	char		name[16];
+	PGresult   *result;
+	bool		found;
+
+	memset(subject, 0, sizeof(Subject));
+	subject->type = type;
+	sprintf(name, "pick_%d", type);
+	result = execute(session, name, 0, NULL);
+	found = PQresultStatus(result) == PGRES_TUPLES_OK && PQntuples(result) == 1;
+	if (found)
+	{
+		snprintf(subject->uuid, sizeof(subject->uuid), "%s", PQgetvalue(result, 0, 0));
+		snprintf(subject->document_id, sizeof(subject->document_id), "%s", PQgetvalue(result, 0, 1));
+		snprintf(subject->etag, sizeof(subject->etag), "%s", PQgetvalue(result, 0, 2));
+		split_values(subject, PQgetvalue(result, 0, 3));
+	}
+	PQclear(result);
+	return found;
+}
+
+static void
+remember(Session *session, const char *uuid, const char *etag, bool deleted)
+{
+	Written    *w;
+
+	if (session->nwritten == MAX_STEPS * 2)
+		return;
+	w = &session->written[session->nwritten++];
+	snprintf(w->uuid, sizeof(w->uuid), "%s", uuid);
+	snprintf(w->etag, sizeof(w->etag), "%s", etag);
+	w->deleted = deleted;
+}
+
+/*
+ * The document that a write came to must have the identity that was sent.  The
+ * write holds locks that keep it from changing; "unchanged" does not, so there
+ * it can only be told where the snapshot is fixed.
+ */
+static void
+check_result(Session *session, const Subject *sent, PGresult *result, int row)
+{
+	const char *values[1] = {PQgetvalue(result, row, 2)};
+	bool		unchanged = strcmp(PQgetvalue(result, row, 0), "unchanged") == 0;
+	char		name[16];
+	char		expected[MAX_VALUES * VALUE_SIZE];
+	PGresult   *found;
+
+	if (!unchanged)
+		remember(session, PQgetvalue(result, row, 1), PQgetvalue(result, row, 3), false);
+	else if (!session->fixed_snapshot)
+		return;
+	sprintf(name, "values_%d", sent->type);
+	join_values(sent, expected);
+	found = execute(session, name, 1, values);
+	if (PQresultStatus(found) == PGRES_TUPLES_OK &&
+		(PQntuples(found) != 1 || strcmp(PQgetvalue(found, 0, 0), expected) != 0))
+		finding("sent %s, %s is %s", expected, PQgetvalue(result, row, 1),
+				PQntuples(found) == 1 ? PQgetvalue(found, 0, 0) : "not there");
+	PQclear(found);
+}
+
+static Outcome
+run_upsert(Session *session, const Subject *subject, const char *if_match)
+{
+	char		body[BODY_SIZE];
+	const char *values[3] = {types[subject->type].resource, body, if_match};
+	PGresult   *result;
+	Outcome		outcome = DONE;
+
+	write_body(subject, &session->random, body);
+	result = execute(session, "upsert", 3, values);
+	if (PQresultStatus(result) == PGRES_TUPLES_OK)
+	{
+		count(UPSERT, PQgetvalue(result, 0, 0));
+		check_result(session, subject, result, 0);
+	}
+	else
+		outcome = judge(session, UPSERT, result, body);
+	PQclear(result);
+	return outcome;
+}
+
+static Outcome
+run_update(Session *session, const Subject *subject, const char *if_match)
+{
+	char		body[BODY_SIZE];
+	const char *values[3] = {subject->uuid, body, if_match};
+	PGresult   *result;
+	Outcome		outcome = DONE;
+
+	write_body(subject, &session->random, body);
+	result = execute(session, "update", 3, values);
+	if (PQresultStatus(result) == PGRES_TUPLES_OK)
+	{
+		count(UPDATE, PQgetvalue(result, 0, 0));
+		check_result(session, subject, result, 0);
+	}
+	else
+		outcome = judge(session, UPDATE, result, body);
+	PQclear(result);
+	return outcome;
+}
+
+/* Two documents of a type take each other's identities. */
+static Outcome
+run_swap(Session *session, TypeId type)
+{
+	Subject		one;
+	Subject		other;
+	Subject		swapped;
+	char		bodies[2][BODY_SIZE];
+	const char *values[4] = {one.uuid, other.uuid, bodies[0], bodies[1]};
+	PGresult   *result;
+	Outcome		outcome = DONE;
+
+	if (!pick(session, type, &one) || !pick(session, type, &other) || strcmp(one.uuid, other.uuid) == 0)
+		return DONE;
+	swapped = one;
+	memcpy(one.values, other.values, sizeof(one.values));
+	memcpy(other.values, swapped.values, sizeof(one.values));
+	write_body(&one, &session->random, bodies[0]);
+	write_body(&other, &session->random, bodies[1]);
+	result = execute(session, "swap", 4, values);
+	if (PQresultStatus(result) == PGRES_TUPLES_OK)
+		for (int i = 0; i < PQntuples(result); i++)
+		{
+			const char *uuid = PQgetvalue(result, i, 1);
+
+			count(SWAP, PQgetvalue(result, i, 0));
+			check_result(session, strcmp(uuid, one.uuid) == 0 ? &one : &other, result, i);
+		}
+	else
+		outcome = judge(session, SWAP, result, bodies[0]);
+	PQclear(result);
+	return outcome;
+}
+
+static Outcome
+run_delete(Session *session, const Subject *subject, const char *if_match)
+{
+	const char *values[2] = {subject->uuid, if_match};
+	PGresult   *result;
+	Outcome		outcome = DONE;
+
+	deleting(subject->uuid);
+	result = execute(session, "delete", 2, values);
+	if (PQresultStatus(result) == PGRES_TUPLES_OK)
+	{
+		count(DELETE, "deleted");
+		remember(session, subject->uuid, "0", true);
+	}
+	else
+		outcome = judge(session, DELETE, result, subject->uuid);
+	PQclear(result);
+	return outcome;
+}
+
+/* Read some document as any client does. */
+static Outcome
+run_read(Session *session)
+{
+	char		uuid[37];
+	const char *values[1] = {uuid};
+	PGresult   *result;
+	Outcome		outcome = DONE;
+
+	if (!any_uuid(&session->random, uuid))
+		return DONE;
+	result = execute(session, "read", 1, values);
+	if (PQresultStatus(result) != PGRES_TUPLES_OK)
+		outcome = judge(session, READ, result, uuid);
+	else if (PQgetisnull(result, 0, 0))
+		count(READ, "none");
+	else
+	{
+		count(READ, "found");
+		/* What is not committed yet has an etag that others may get too. */
+		if (!session->writing)
+			seen_representation(uuid, PQgetvalue(result, 0, 0));
+	}
+	PQclear(result);
+	return outcome;
+}
+
+/* A representation shows the identities of its very snapshot. */
+static Outcome
+run_compare(Session *session, TypeId type)
+{
+	Subject		subject;
+	char		name[16];
+	char		paths[1024] = "{";
+	const char *values[2] = {subject.uuid, paths};
+	PGresult   *result;
+	Outcome		outcome = DONE;
+
+	if (!pick(session, type, &subject))
+		return DONE;
+	for (int i = 0; i < types[type].nvalues; i++)
+		sprintf(paths + strlen(paths), "%s%s", i == 0 ? "" : ",", types[type].paths[i]);
+	strcat(paths, "}");
+	sprintf(name, "compare_%d", type);
+	result = execute(session, name, 2, values);
+	if (PQresultStatus(result) != PGRES_TUPLES_OK)
+		outcome = judge(session, READ, result, subject.uuid);
+	else if (PQntuples(result) == 1)
+	{
+		count(READ, "compared");
+		if (strcmp(PQgetvalue(result, 0, 1), PQgetvalue(result, 0, 2)) != 0 ||
+			strcmp(PQgetvalue(result, 0, 3), PQgetvalue(result, 0, 4)) != 0)
+			finding("document %s is %s with etag %s, its representation %s", subject.uuid,
+					PQgetvalue(result, 0, 1), PQgetvalue(result, 0, 3), PQgetvalue(result, 0, 0));
+		if (!session->writing)
+			seen_representation(subject.uuid, PQgetvalue(result, 0, 0));
+	}
+	PQclear(result);
+	return outcome;
+}
+
+/* A new document, or an update by identity. */
+static Outcome
+step_upsert(Session *session)
+{
+	static const TypeId choice[] = {SESSION, SESSION, COURSE_OFFERING, COURSE_OFFERING, SECTION, SECTION, SECTION,
+	ENROLMENT, ENROLMENT, ENROLMENT, ENROLMENT, GRADE, GRADE, GRADE, REPORT_CARD, REPORT_CARD};
+	TypeId		type = choice[draw(&session->random, sizeof(choice) / sizeof(choice[0]))];
+	TypeId		below = type == SESSION ? SCHOOL : (TypeId) (type - 1);
+	Subject		from;
+	Subject		subject;
+
+	if (!pick(session, below, &from) || !derive(&subject, type, &from, &session->random))
+		return DONE;
+	return run_upsert(session, &subject, chance(&session->random, 3) ? "1" : NULL);
+}
+
+/* A change by id: of a plain value, of an own part of the key, of a reference. */
+static Outcome
+step_update(Session *session)
+{
+	static const TypeId choice[] = {SCHOOL, SESSION, SESSION, COURSE_OFFERING, SECTION, SECTION, ENROLMENT, GRADE, REPORT_CARD};
+	Random	   *random = &session->random;
+	TypeId		type = choice[draw(random, sizeof(choice) / sizeof(choice[0]))];
+	Subject		subject;
+	Subject		from;
+	Subject		moved;
+
+	if (!pick(session, type, &subject))
+		return DONE;
+	if (type >= SECTION && chance(random, 25))
+	{
+		/* A report card of another grade has another identity. */
+		if (type != REPORT_CARD && pick(session, type - 1, &from) && derive(&moved, type, &from, random))
+			memcpy(subject.values, moved.values, sizeof(subject.values));
+	}
+	else if (type == SESSION && chance(random, 10))
+	{
+		if (pick(session, SCHOOL, &from))
+			set_value(&subject, 0, "%s", from.values[0]);
+	}
+	else if (chance(random, type == SCHOOL ? 20 : 60))
+		(void) rename_subject(&subject, random);
+	return run_update(session, &subject, chance(random, 20) ? subject.etag : NULL);
+}
+
+static Outcome
+step_delete(Session *session)
+{
+	static const TypeId choice[] = {SESSION, COURSE_OFFERING, SECTION, ENROLMENT, ENROLMENT, GRADE, GRADE, GRADE, REPORT_CARD, REPORT_CARD, SCHOOL};
+	Subject		subject;
+
+	if (!pick(session, choice[draw(&session->random, sizeof(choice) / sizeof(choice[0]))], &subject))
+		return DONE;
+	return run_delete(session, &subject, chance(&session->random, 10) ? subject.etag : NULL);
+}
+
+static Outcome
+step(Session *session)
+{
+	uint32_t	what = draw(&session->random, 100);
+
+	if (what < 45)
+		return step_upsert(session);
+	if (what < 70)
+		return step_update(session);
+	if (what < 73)
+		return run_swap(session, chance(&session->random, 50) ? SESSION : SECTION);
+	if (what < 88)
+		return step_delete(session);
+	return run_read(session);
+}
+
+static bool
+command(Session *session, const char *sql)
+{
+	PGresult   *result = PQexec(session->conn, sql);
+	bool		done = PQresultStatus(result) == PGRES_COMMAND_OK;
+
+	/* A COMMIT of a failed transaction succeeds, and rolls back. */
+	done = done && strcmp(PQcmdStatus(result), sql[0] == 'C' ? "COMMIT" : PQcmdStatus(result)) == 0;
+	PQclear(result);
+	return done;
+}
+
+/* The result of a COMMIT decides; until then nothing was promised. */
+static Outcome
+commit(Session *session)
+{
+	PGresult   *result = PQexec(session->conn, "COMMIT");
+	Outcome		outcome = DONE;
+
+	if (PQresultStatus(result) != PGRES_COMMAND_OK)
+		outcome = judge(session, UPDATE, result, "commit");
+	else if (strcmp(PQcmdStatus(result), "COMMIT") == 0)
+		for (int i = 0; i < session->nwritten; i++)
+		{
+			if (session->written[i].deleted)
+				acknowledge_delete(session->written[i].uuid);
+			else
+				acknowledge(session->written[i].uuid, session->written[i].etag);
+		}
+	PQclear(result);
+	return outcome;
+}
+
+static Outcome
+run_writes(Session *session)
+{
+	static const char *const begins[] = {"BEGIN ISOLATION LEVEL READ COMMITTED", "BEGIN ISOLATION LEVEL REPEATABLE READ",
+	"BEGIN ISOLATION LEVEL SERIALIZABLE"};
+	Random	   *random = &session->random;
+	uint32_t	what = draw(random, 100);
+	int			level = options.single || what < 80 ? 0 : what < 92 ? 1 : 2;
+	int			steps = options.single || chance(random, 80) ? 1 : 2 + (int) draw(random, MAX_STEPS - 1);
+	Outcome		outcome = DONE;
+
+	session->fixed_snapshot = level > 0;
+	session->nowait = chance(random, 3);
+	session->nwritten = 0;
+	session->writing = true;
+	if (!command(session, begins[level]))
+		return LOST;
+	if (session->nowait)
+		command(session, "SET LOCAL dms.lock_nowait = on");
+	for (int i = 0; i < steps && outcome == DONE; i++)
+		outcome = step(session);
+	if (outcome == DONE && chance(random, 95))
+		outcome = commit(session);
+	else if (outcome != LOST)
+		command(session, "ROLLBACK");
+	session->writing = false;
+	return outcome;
+}
+
+static Outcome
+run_transaction(Session *session)
+{
+	uint32_t	what = draw(&session->random, 100);
+
+	session->writing = false;
+	if (what < 15)
+		return run_read(session);
+	if (what < 20)
+		return run_compare(session, SESSION + draw(&session->random, NTYPES - SESSION));
+	return run_writes(session);
+}
+
+static void
+reconnect(Session *session)
+{
+	add(&lost);
+	PQfinish(session->conn);
+	session->conn = connect_patiently(session->name);
+	prepare_all(session->conn);
+}
+
+/* Transactions until it is time to stop; failed ones are tried again. */
+void *
+work(void *argument)
+{
+	Session		session = {0};
+	long		number = (long) argument;
+
+	snprintf(session.name, sizeof(session.name), "stress %ld", number);
+	session.random.state = options.seed * 1000 + (uint64_t) number;
+	session.conn = connect_patiently(session.name);
+	prepare_all(session.conn);
+	while (!stopping)
+	{
+		Random		before = session.random;
+		Outcome		outcome = run_transaction(&session);
+
+		for (int i = 0; outcome == RETRY && i < MAX_RETRIES; i++)
+		{
+			add(&retries);
+			usleep(draw(&session.random, 1000u << (i < 6 ? i : 6)));
+			session.random = before;
+			outcome = run_transaction(&session);
+		}
+		if (outcome == RETRY)
+			add(&given_up);
+		if (outcome == LOST)
+			reconnect(&session);
+		add(&transactions);
+		if (options.transactions > 0 && transactions >= options.transactions)
+			stopping = true;
+	}
+	PQfinish(session.conn);
+	return NULL;
+}
