@@ -106,6 +106,11 @@ SELECT closure OPERATOR(pg_catalog.-) :id AS behind_it FROM dms.lock_identity_cl
 -- Reading.
 SELECT pg_catalog.json_extract_path_text(dms.get_document(:'offering'), 'localCode');
 SELECT pg_catalog.json_extract_path_text(dms.get_document(:'note'), 'offerings', '0', 'offeringReference', 'sessionName');
+SELECT pg_catalog.json_extract_path_text(body, 'sessionName')
+FROM dms.query_documents('Cascade', 'Session', '{"sessionName": "Spring", "schoolId": 11}') AS body;
+SELECT dms.count_documents('Cascade', 'Offering', '{"schoolId": 11}');
+SELECT referencingresourcename, referenceedgesourcekey FROM dms.referencing_documents(:'offering');
+SELECT dms.resolve('Cascade', 'Session', '{"schoolId": 11, "sessionName": "Spring"}') OPERATOR(pg_catalog.=) :'session' AS resolved;
 SELECT endpoint FROM dms.resources() LIMIT 1;
 SELECT part, name FROM dms.describe_resource('Cascade', 'Note') LIMIT 1;
 SELECT pg_catalog.left(dms.schema_diagram('Cascade', 'Note'), 9);
@@ -114,6 +119,9 @@ SELECT pg_catalog.left(dms.schema_diagram('Cascade', 'Note'), 9);
 SELECT kind FROM dms.audit();
 SELECT kind FROM dms.audit('Cascade', 'Note', :'note');
 SELECT dms.rebuild_edges();
+SELECT kind FROM dms.repair();
+SELECT outcome FROM dms.update_documents(ARRAY[:'school', :'session']::pg_catalog.uuid[],
+	ARRAY['{"schoolId": 11, "name": "East"}', '{"schoolReference": {"schoolId": 11}, "sessionName": "Summer"}']::pg_catalog.json[]);
 SELECT identity_values FROM dms.stored_identities('Cascade', 'Offering');
 SELECT pg_catalog.length(dms.deploy_schema(:'schema')) AS deployed;
 SELECT * FROM dms.plan_schema(:'schema');
