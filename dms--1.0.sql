@@ -395,6 +395,64 @@ COMMENT ON FUNCTION dms.resolve(text, text, json) IS
 'the id of the document that has this identity, {"path or its last name": value}; NULL when there is none';
 
 -- ---------------------------------------------------------------------------
+-- Requests, for fronts that speak HTTP.  A reader may call these, too: what a
+-- request writes needs EXECUTE on the verb that it stands for.
+-- ---------------------------------------------------------------------------
+
+CREATE TYPE dms.response AS (
+	status integer,
+	headers jsonb,
+	body json
+);
+COMMENT ON TYPE dms.response IS
+'the answer to a request: what a front sends back as it is';
+
+-- Not strict: a request without a body is one, and headers may be left out.
+CREATE FUNCTION dms.handle_request(method text, path text, headers jsonb DEFAULT '{}',
+	body text DEFAULT NULL) RETURNS dms.response
+LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_handle_request';
+COMMENT ON FUNCTION dms.handle_request(text, text, jsonb, text) IS
+'answers a request to /{project}/{endpoint}[/{id}][?query]; mistakes of the client are answers, errors are for the caller to retry or to know';
+
+CREATE FUNCTION dms.unavailable_response(headers jsonb) RETURNS dms.response
+LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED
+AS 'MODULE_PATHNAME', 'dms_unavailable_response';
+COMMENT ON FUNCTION dms.unavailable_response(jsonb) IS
+'the answer of dms.process_request() when all attempts were used up';
+
+-- Without a SET clause: a procedure that has one cannot end transactions.  So
+-- every name and operator is qualified.  The commit at the start says at once,
+-- and not only when there is something to retry, that a transaction block is
+-- the wrong place.
+CREATE PROCEDURE dms.process_request(method text, path text, headers jsonb, body text,
+	INOUT response dms.response DEFAULT NULL)
+LANGUAGE plpgsql
+AS $$
+DECLARE
+	attempts CONSTANT integer := 3;
+BEGIN
+	COMMIT;
+	FOR attempt IN 1 .. attempts LOOP
+		BEGIN
+			response := dms.handle_request(method, path, headers, body);
+			RETURN;
+		EXCEPTION WHEN serialization_failure OR deadlock_detected OR lock_not_available THEN
+			response := NULL;
+		END;
+		ROLLBACK;
+		IF attempt OPERATOR(pg_catalog.<) attempts THEN
+			PERFORM pg_catalog.pg_sleep(pg_catalog.random() OPERATOR(pg_catalog.*) 0.05::pg_catalog.float8
+				OPERATOR(pg_catalog.*) (attempt OPERATOR(pg_catalog.*) attempt)::pg_catalog.float8);
+		END IF;
+	END LOOP;
+	response := dms.unavailable_response(headers);
+END
+$$;
+COMMENT ON PROCEDURE dms.process_request(text, text, jsonb, text, dms.response) IS
+'dms.handle_request() in a transaction of its own that is tried up to three times, with pauses of random length, when others are in the way; then the answer is 503';
+
+-- ---------------------------------------------------------------------------
 -- Checking the store.  The audit knows the stored models and the tables and
 -- shares no code with the write path: what is wrong there must show here.
 -- ---------------------------------------------------------------------------
@@ -785,7 +843,8 @@ VALUES
 -- Reading runs with the rights of the caller, who needs the tables for it; the
 -- tables and views of resources are the readers' too.
 ('reader', '{instance_id, resources, describe_resource, schema_diagram, resolve, get_document,
-	query_documents, count_documents, referencing_documents}',
+	query_documents, count_documents, referencing_documents, handle_request, process_request,
+	unavailable_response}',
 	'{store, document, referentialidentity, descriptor, edgesource, referenceedge,
 	effectiveschema, schemacomponent, resourcemodel}'),
 -- Writing runs with the rights of the store's owner: a writer needs no table.

@@ -46,7 +46,8 @@ SELECT signature FROM dms_function
 WHERE pronargs > 0 AND (proargnames IS NULL OR '' = ANY (proargnames))
 ORDER BY signature::text;
 
--- Functions in SQL and PL languages do not trust the caller's search path.
+-- Functions in SQL and PL languages do not trust the caller's search path.  A
+-- procedure that ends transactions cannot set its own, and qualifies every name.
 SELECT signature FROM dms_function
 WHERE prolang <> (SELECT oid FROM pg_language WHERE lanname = 'c')
   AND NOT COALESCE(proconfig @> ARRAY['search_path=pg_catalog, pg_temp'], false)

@@ -54,7 +54,7 @@ SELECT * FROM (VALUES (0, 'regress_nobody', '{public}'::text[]), (1, 'regress_ea
 SELECT signature, levels FROM dms_function WHERE cardinality(levels) <> 1 ORDER BY 1;
 SELECT name, levels FROM dms_table WHERE cardinality(levels) <> (relkind <> 'S')::integer ORDER BY 1;
 
--- What changes something is not for readers.
+-- What changes something is not for readers.  Requests are: theirs can only read.
 SELECT signature, levels FROM dms_function
 WHERE provolatile = 'v' AND levels[1] IN ('public', 'reader') AND proname <> 'uuid_v7' ORDER BY 1;
 

@@ -410,10 +410,10 @@ RaiseIfFound(Problem *problem)
 
 /*
  * Bring a body into canonical form; refuse it when a value or its structure
- * does not fit the schema.
+ * does not fit the schema, or when it misses an id that it needs.
  */
 void
-BodyCheck(const ResourceModel *model, JNode *body)
+BodyCheck(const ResourceModel *model, JNode *body, bool id_missing)
 {
 	BodyState	state;
 
@@ -421,6 +421,8 @@ BodyCheck(const ResourceModel *model, JNode *body)
 	state.schema = ProblemNew(PROBLEM_BODY_NOT_VALID);
 	state.decimals = ProblemNew(PROBLEM_BODY_NOT_VALID);
 	CheckObject(&state, 0, body);
+	if (id_missing)
+		ProblemAt(state.schema, "$.id", "is required.");
 	RaiseIfFound(state.schema);
 	RaiseIfFound(state.decimals);
 }

@@ -20,7 +20,7 @@ typedef enum BodyPurpose
 extern void BodyInit(void);
 extern JNode *BodyParse(const char *text, int len, BodyPurpose purpose,
 						const char **id);
-extern void BodyCheck(const ResourceModel *model, JNode *body);
+extern void BodyCheck(const ResourceModel *model, JNode *body, bool id_missing);
 
 /* bodyrules.c: rules that span more than one value */
 extern void BodyCheckRules(const ResourceModel *model, JNode *body);

@@ -11,7 +11,9 @@
 
 #include "postgres.h"
 
+#include "catalog/pg_proc.h"
 #include "common/jsonapi.h"
+#include "utils/acl.h"
 #include "utils/guc.h"
 
 #if PG_VERSION_NUM < 150000
@@ -40,6 +42,17 @@ CompatMakeJsonLexer(char *json, int len, int encoding)
 	return makeJsonLexContextCstringLen(NULL, json, len, encoding, true);
 #else
 	return makeJsonLexContextCstringLen(json, len, encoding, true);
+#endif
+}
+
+/* PostgreSQL 16 has one function for rights on all kinds of objects. */
+static inline bool
+CompatMayExecute(Oid function, Oid role)
+{
+#if PG_VERSION_NUM >= 160000
+	return object_aclcheck(ProcedureRelationId, function, role, ACL_EXECUTE) == ACLCHECK_OK;
+#else
+	return pg_proc_aclcheck(function, role, ACL_EXECUTE) == ACLCHECK_OK;
 #endif
 }
 

@@ -12,6 +12,7 @@
 #include "access/xact.h"
 #include "catalog/pg_type.h"
 #include "closure.h"
+#include "documents.h"
 #include "faults.h"
 #include "fmgr.h"
 #include "locks.h"
@@ -31,7 +32,7 @@ PG_FUNCTION_INFO_V1(dms_delete_document);
 typedef struct Delete
 {
 	Resource   *resource;
-	pg_uuid_t  *uuid;
+	const pg_uuid_t *uuid;
 	int64		document_id;
 	Precondition precondition;
 } Delete;
@@ -53,7 +54,7 @@ static Statement who_refers = {
 
 static Statement delete_document = {
 	.sql = "DELETE FROM dms.Document WHERE DocumentId OPERATOR(pg_catalog.=) $1"
-	" AND ($2 IS NULL OR Etag OPERATOR(pg_catalog.=) $2)",
+	" AND ($2 IS NULL OR Etag OPERATOR(pg_catalog.=) $2) RETURNING Etag",
 	.nargs = 2,
 	.argtypes = delete_types,
 };
@@ -103,6 +104,7 @@ static void
 LockKeyRow(Resource *resource, Statement *statement, const char *schema,
 		   const char *table, int64 document_id)
 {
+	Oid			types[1] = {INT8OID};
 	Datum		values[1] = {Int64GetDatum(document_id)};
 
 	if (statement->sql == NULL)
@@ -115,16 +117,9 @@ LockKeyRow(Resource *resource, Statement *statement, const char *schema,
 		statement->sql = MemoryContextStrdup(resource->context, sql);
 	}
 	if (StoreLockNowait())
-		ExecuteWithArgs(psprintf("%s NOWAIT", statement->sql), 1,
-						(Oid[])
-/**INDENT** Error@120: Unbalanced parens */
-						{
-		INT8OID
-/**INDENT** Warning@122: Extra ) */
-	}, values, false);
-/**INDENT** Error@123: Unmatched 'else' */
+		ExecuteWithArgs(psprintf("%s NOWAIT", statement->sql), 1, types, values, false);
 	else
-	StatementRun(statement, values, NULL, false, 0);
+		StatementRun(statement, values, NULL, false, 0);
 }
 
 /* Lock the rows that foreign keys point at. */
@@ -171,22 +166,29 @@ RaiseViolated(const Delete *delete, const ErrorData *error)
 	ProblemRaise(problem, "document is still referred to by other documents");
 }
 
-/* Delete the row of dms.Document, and all else by its triggers. */
-static uint64
-DeleteRow(const Delete *delete, int64 etag)
+/*
+ * Delete the row of dms.Document, and all else by its triggers.  *etag is the
+ * one that the caller relies on, if any, and then the one that was deleted;
+ * false when there is no such row.
+ */
+static bool
+DeleteRow(const Delete *delete, int64 *etag)
 {
-	Datum		values[2] = {Int64GetDatum(delete->document_id), Int64GetDatum(etag)};
+	Datum		values[2] = {Int64GetDatum(delete->document_id), Int64GetDatum(*etag)};
 	const char *nulls = delete->precondition.match.given ? "  " : " n";
 	MemoryContext context = CurrentMemoryContext;
 	ResourceOwner owner = CurrentResourceOwner;
-	uint64		deleted = 0;
+	bool		deleted = false;
+	bool		isnull;
 
 	/* Behind a violation we still want to ask the models what it means. */
 	BeginInternalSubTransaction(NULL);
 	MemoryContextSwitchTo(context);
 	PG_TRY();
 	{
-		deleted = StatementRun(&delete_document, values, nulls, false, 0);
+		deleted = StatementRun(&delete_document, values, nulls, false, 0) > 0;
+		if (deleted)
+			*etag = DatumGetInt64(ResultDatum(0, 1, &isnull));
 		ReleaseCurrentSubTransaction();
 		MemoryContextSwitchTo(context);
 		CurrentResourceOwner = owner;
@@ -210,8 +212,8 @@ DeleteRow(const Delete *delete, int64 etag)
 }
 
 /* The steps of a delete behind the gate. */
-static void
-RunDelete(Delete *delete)
+static int64
+RunDelete(const Delete *delete)
 {
 	DocumentHeader header;
 
@@ -230,8 +232,8 @@ RunDelete(Delete *delete)
 	}
 	if (!FAULT_SKIP("delete_look"))
 		LookAgain(delete);
-	if (DeleteRow(delete, header.etag) > 0)
-		return;
+	if (DeleteRow(delete, &header.etag))
+		return header.etag;
 
 	/* The delete judged the etag: it is gone, or not what was expected. */
 	SnapshotBegin();
@@ -239,6 +241,7 @@ RunDelete(Delete *delete)
 		RaiseGone(delete);
 	PreconditionCheck(&delete->precondition, &header);
 	elog(ERROR, "document " INT64_FORMAT " could not be deleted", delete->document_id);
+	return 0;
 }
 
 /* Find the document, and what it is. */
@@ -253,14 +256,31 @@ FindDocument(Delete *delete)
 		.argtypes = types,
 	};
 	Datum		values[1] = {UUIDPGetDatum(delete->uuid)};
+	Resource   *resource;
 	bool		isnull;
 
 	SnapshotBegin();
 	if (StatementRun(&find, values, NULL, true, 1) == 0)
 		RaiseGone(delete);
 	delete->document_id = DatumGetInt64(ResultDatum(0, 1, &isnull));
-	delete->resource = ResourceFind(ResultText(0, 2), ResultText(0, 3));
+	resource = ResourceFind(ResultText(0, 2), ResultText(0, 3));
 	SnapshotEnd();
+	if (delete->resource != NULL && delete->resource != resource)
+		RaiseGone(delete);
+	delete->resource = resource;
+}
+
+/*
+ * Delete a document by its id, of a certain resource unless that is NULL, and
+ * return the etag that it had.  To be called like UpsertDocument().
+ */
+int64
+DeleteDocument(Resource *resource, const pg_uuid_t *uuid, const Precondition *precondition)
+{
+	Delete		delete = {.resource = resource,.uuid = uuid,.precondition = *precondition};
+
+	FindDocument(&delete);
+	return RunDelete(&delete);
 }
 
 /* Delete a document by its id. */
@@ -268,18 +288,14 @@ Datum
 dms_delete_document(PG_FUNCTION_ARGS)
 {
 	StoreSession session;
-	Delete		delete = {0};
+	Precondition precondition = {0};
 
 	if (PG_ARGISNULL(0))
 		ReportError(PROBLEM_ARGUMENT, NULL, "document_uuid must not be null");
-	PreventCommandIfReadOnly("dms.delete_document()");
-	StoreGate(RowExclusiveLock);
-	delete.uuid = PG_GETARG_UUID_P(0);
+	WriteBegin(&session, "dms.delete_document()");
 	if (!PG_ARGISNULL(1))
-		PreconditionSetMatch(&delete.precondition, PG_GETARG_INT64(1));
-	StoreBegin(&session, RIGHTS_OF_OWNER);
-	FindDocument(&delete);
-	RunDelete(&delete);
+		PreconditionSetMatch(&precondition, PG_GETARG_INT64(1));
+	DeleteDocument(NULL, PG_GETARG_UUID_P(0), &precondition);
 	StoreEnd(&session);
 	PG_RETURN_BOOL(true);
 }

@@ -11,6 +11,7 @@
 #include "fmgr.h"
 #include "locks.h"
 #include "modelcache.h"
+#include "report.h"
 #include "store.h"
 #include "verify.h"
 
@@ -22,6 +23,7 @@ void
 _PG_init(void)
 {
 	StoreInit();
+	ReportInit();
 	ModelCacheInit();
 	BodyInit();
 	LocksInit();

@@ -28,10 +28,10 @@
 /* A name has many spellings; nobody needs all of them. */
 #define MAX_SPELLINGS 4096
 
-/* "project/resource" as a caller spells it, to the resource. */
+/* "project/resource" as a caller spells it, to the resource; "/" before endpoints. */
 typedef struct SpelledName
 {
-	char		name[2 * MAX_NAME + 2];
+	char		name[2 * MAX_NAME + 3];
 	Resource   *resource;
 } SpelledName;
 
@@ -69,6 +69,14 @@ static Statement find_by_any_name = {
 	" OR " FOLDED("ProjectEndpointName") " OPERATOR(pg_catalog.=) " FOLDED("$1") ")"
 	" AND (" FOLDED("ResourceName") " OPERATOR(pg_catalog.=) " FOLDED("$2")
 	" OR " FOLDED("EndpointName") " OPERATOR(pg_catalog.=) " FOLDED("$2") ")",
+	.nargs = 2,
+	.argtypes = find_types,
+};
+
+static Statement find_by_endpoint = {
+	.sql = "SELECT Model, ProjectName, ResourceName FROM dms.ResourceModel"
+	" WHERE " FOLDED("ProjectEndpointName") " OPERATOR(pg_catalog.=) " FOLDED("$1")
+	" AND " FOLDED("EndpointName") " OPERATOR(pg_catalog.=) " FOLDED("$2"),
 	.nargs = 2,
 	.argtypes = find_types,
 };
@@ -197,14 +205,17 @@ LoadResource(Generation *generation, const char *json)
  * and what is loaded is kept.
  */
 static Resource *
-ReadResource(Generation *generation, const char *project, const char *resource)
+ReadResource(Generation *generation, const char *project, const char *resource,
+			 bool endpoint)
 {
 	Datum		values[2] = {CStringGetTextDatum(project), CStringGetTextDatum(resource)};
 	Resource   *found;
 
 	if (!FAULT_SKIP("newest_model"))
 		SnapshotBeginCatalog();
-	if (StatementRun(&find_by_name, values, NULL, true, 1) == 0)
+	if (endpoint)
+		StatementRun(&find_by_endpoint, values, NULL, true, 1);
+	else if (StatementRun(&find_by_name, values, NULL, true, 1) == 0)
 		StatementRun(&find_by_any_name, values, NULL, true, 1);
 	if (!FAULT_SKIP("newest_model"))
 		SnapshotEnd();
@@ -236,29 +247,26 @@ BoundPlans(Generation *generation, const Resource *keep)
 	}
 }
 
-/*
- * The resource of this name, by names or endpoint names in any case; NULL when
- * there is none.  Must be called within an SPI connection, behind the gate or
- * a lock that lets no deploy pass while the model is used.
- */
-Resource *
-ResourceLookup(const char *project, const char *resource)
+/* Find a resource by endpoint names only, or by any of its names. */
+static Resource *
+Lookup(const char *project, const char *resource, bool endpoint)
 {
 	Generation *generation = CurrentGeneration();
-	char		key[2 * MAX_NAME + 2] = {0};
+	char		key[2 * MAX_NAME + 3] = {0};
 	SpelledName *entry;
 	Resource   *found;
 	bool		known;
 
-	if (strlen(project) > MAX_NAME || strlen(resource) > MAX_NAME)
+	if (strlen(project) > MAX_NAME || strlen(resource) > MAX_NAME ||
+		strchr(project, '/') != NULL || strchr(resource, '/') != NULL)
 		return NULL;
-	snprintf(key, sizeof(key), "%s/%s", project, resource);
+	snprintf(key, sizeof(key), "%s%s/%s", endpoint ? "/" : "", project, resource);
 	entry = hash_search(generation->names, key, HASH_FIND, NULL);
 	if (entry != NULL)
 		found = entry->resource;
 	else
 	{
-		found = ReadResource(generation, project, resource);
+		found = ReadResource(generation, project, resource, endpoint);
 		if (found == NULL)
 			return NULL;
 		if (hash_get_num_entries(generation->names) < MAX_SPELLINGS)
@@ -274,6 +282,27 @@ ResourceLookup(const char *project, const char *resource)
 	}
 	found->last_use = ++clock_ticks;
 	return found;
+}
+
+/*
+ * The resource of this name, by names or endpoint names in any case; NULL when
+ * there is none.  Must be called within an SPI connection, behind the gate or
+ * a lock that lets no deploy pass while the model is used.
+ */
+Resource *
+ResourceLookup(const char *project, const char *resource)
+{
+	return Lookup(project, resource, false);
+}
+
+/*
+ * The same, by endpoint names alone, which may not be empty.  A resource may
+ * have the name of another's endpoint.
+ */
+Resource *
+ResourceAtEndpoint(const char *project, const char *endpoint)
+{
+	return Lookup(project, endpoint, true);
 }
 
 /* As ResourceLookup, but an unknown name is an error. */

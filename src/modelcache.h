@@ -47,6 +47,7 @@ typedef struct Resource
 
 extern void ModelCacheInit(void);
 extern Resource *ResourceFind(const char *project, const char *resource);
+extern Resource *ResourceAtEndpoint(const char *project, const char *endpoint);
 extern Resource *ResourceLookup(const char *project, const char *resource);
 extern void ResourceRefuseAbstract(const Resource *resource);
 

@@ -6,6 +6,7 @@
 
 #include "jsontree.h"
 #include "report.h"
+#include "utils/guc.h"
 
 /* A body of a thousand faults is not told better by a million lines. */
 #define MAX_FINDINGS 1000
@@ -103,6 +104,33 @@ static const ProblemCaseInfo problem_cases[] = {
 		ERRCODE_UNDEFINED_OBJECT, 404, "not-found", "Not Found",
 		"There is no such resource in the deployed schema."
 	},
+	[PROBLEM_UNKNOWN_ENDPOINT] = {
+		ERRCODE_UNDEFINED_OBJECT, 404, "not-found", "Not Found",
+		"There is nothing at this path."
+	},
+	[PROBLEM_ID_MALFORMED] = {
+		ERRCODE_INVALID_PARAMETER_VALUE, 400,
+		"bad-request:data-validation-failed", "Data Validation Failed",
+		"The id in the path is not one."
+	},
+	[PROBLEM_METHOD] = {
+		ERRCODE_INVALID_PARAMETER_VALUE, 405, "method-not-allowed",
+		"Method Not Allowed", "The method does not fit the path."
+	},
+	[PROBLEM_MEDIA_TYPE] = {
+		ERRCODE_INVALID_PARAMETER_VALUE, 415, "unsupported-media-type",
+		"Unsupported Media Type", "The body must be JSON."
+	},
+	[PROBLEM_KEY_REUSED] = {
+		ERRCODE_INVALID_PARAMETER_VALUE, 422, "idempotency-key-reused",
+		"Idempotency Key Reused",
+		"The Idempotency-Key was used before, with another body."
+	},
+	[PROBLEM_UNAVAILABLE] = {
+		ERRCODE_T_R_SERIALIZATION_FAILURE, 503, "service-unavailable",
+		"Service Unavailable",
+		"Others were in the way each time that the request was tried. Try again later."
+	},
 	[PROBLEM_NOT_DEPLOYED] = {
 		ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, 500, "system",
 		"No Schema Deployed", "This database has no deployed schema."
@@ -128,6 +156,24 @@ static const ProblemCaseInfo problem_cases[] = {
 		"This change is not supported."
 	},
 };
+
+static const struct config_enum_entry unresolved_options[] = {
+	{"409", 409, false},
+	{"400", 400, false},
+	{NULL, 0, false}
+};
+
+static int	unresolved_status = 409;
+
+void
+ReportInit(void)
+{
+	DefineCustomEnumVariable("dms.unresolved_reference_status",
+							 "The status that says that a reference does not exist.",
+							 "An older generation of clients expects 400.",
+							 &unresolved_status, 409, unresolved_options,
+							 PGC_USERSET, 0, NULL, NULL, NULL);
+}
 
 Problem *
 ProblemNew(ProblemCase kind)
@@ -259,22 +305,66 @@ AppendErrors(StringInfo out, const Problem *problem)
 	appendStringInfoChar(out, ']');
 }
 
-/* The problem body, as text. */
-static char *
-ProblemBody(Problem *problem)
+static int
+StatusOf(ProblemCase kind)
+{
+	return kind == PROBLEM_UNRESOLVED_REFERENCE ? unresolved_status : problem_cases[kind].status;
+}
+
+/* Stands before the status; inside of a string, its quotes would be escaped. */
+#define STATUS_MEMBER ", \"status\": "
+
+static void
+AppendCorrelationId(StringInfo out, const char *correlation_id)
+{
+	appendStringInfoString(out, ", \"correlationId\": ");
+	JsonAppendString(out, correlation_id);
+}
+
+/* The problem body as text, and its status; the correlation id may be NULL. */
+char *
+ProblemBody(Problem *problem, const char *correlation_id, int *status)
 {
 	const ProblemCaseInfo *info = &problem_cases[problem->kind];
 	StringInfoData out;
 
+	*status = StatusOf(problem->kind);
 	list_sort(problem->findings, CompareFindings);
 	initStringInfo(&out);
 	appendStringInfoString(&out, "{\"detail\": ");
 	JsonAppendString(&out, info->detail);
-	appendStringInfo(&out, ", \"type\": \"urn:ed-fi:api:%s\", \"title\": \"%s\", \"status\": %d",
-					 info->type, info->title, info->status);
+	appendStringInfo(&out, ", \"type\": \"urn:ed-fi:api:%s\", \"title\": \"%s\"" STATUS_MEMBER "%d",
+					 info->type, info->title, *status);
+	if (correlation_id != NULL)
+		AppendCorrelationId(&out, correlation_id);
 	AppendValidationErrors(&out, problem->findings);
 	AppendErrors(&out, problem);
 	appendStringInfoChar(&out, '}');
+	return out.data;
+}
+
+/*
+ * The problem body of an error that was raised here, and its status; NULL when
+ * the error is somebody else's.
+ */
+char *
+ProblemBodyOfError(const ErrorData *error, const char *correlation_id, int *status)
+{
+	StringInfoData out;
+	const char *member;
+	char	   *rest;
+
+	if (error->domain == NULL || strcmp(error->domain, REPORT_DOMAIN) != 0 ||
+		error->detail == NULL)
+		return NULL;
+	member = strstr(error->detail, STATUS_MEMBER);
+	if (member == NULL)
+		return NULL;
+	*status = (int) strtol(member + strlen(STATUS_MEMBER), &rest, 10);
+	initStringInfo(&out);
+	appendBinaryStringInfo(&out, error->detail, rest - error->detail);
+	AppendCorrelationId(&out, correlation_id);
+	appendStringInfoString(&out, rest);
 	return out.data;
 }
 
@@ -283,14 +373,15 @@ void
 ProblemRaise(Problem *problem, const char *format,...)
 {
 	char	   *message;
-	char	   *body = ProblemBody(problem);
+	int			status;
+	char	   *body = ProblemBody(problem, NULL, &status);
 
 	FORMAT_INTO(message, format);
-	ereport(ERROR,
-			(errcode(problem_cases[problem->kind].sqlstate),
-			 errmsg_internal("%s", message),
-			 errdetail_internal("%s", body),
-			 problem->hint ? errhint("%s", problem->hint) : 0));
+	ereport_domain(ERROR, REPORT_DOMAIN,
+				   (errcode(problem_cases[problem->kind].sqlstate),
+					errmsg_internal("%s", message),
+					errdetail_internal("%s", body),
+					problem->hint ? errhint("%s", problem->hint) : 0));
 	pg_unreachable();
 }
 

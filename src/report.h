@@ -13,6 +13,9 @@
 
 #include "nodes/pg_list.h"
 
+/* Tells the errors that are made here from all others. */
+#define REPORT_DOMAIN "dms"
+
 #define ERRCODE_DMS_INVALID_DOCUMENT MAKE_SQLSTATE('Z', 'D', '4', '0', '0')
 #define ERRCODE_DMS_NO_DOCUMENT MAKE_SQLSTATE('Z', 'D', '4', '0', '4')
 #define ERRCODE_DMS_ETAG_MISMATCH MAKE_SQLSTATE('Z', 'D', '4', '1', '2')
@@ -37,6 +40,12 @@ typedef enum ProblemCase
 	PROBLEM_IF_NONE_MATCH,
 	PROBLEM_NO_DOCUMENT,
 	PROBLEM_UNKNOWN_RESOURCE,
+	PROBLEM_UNKNOWN_ENDPOINT,
+	PROBLEM_ID_MALFORMED,
+	PROBLEM_METHOD,
+	PROBLEM_MEDIA_TYPE,
+	PROBLEM_KEY_REUSED,
+	PROBLEM_UNAVAILABLE,
 	PROBLEM_NOT_DEPLOYED,
 	PROBLEM_SCHEMA_REFUSED,
 	PROBLEM_NOT_PERMITTED,
@@ -53,6 +62,7 @@ typedef struct Problem
 	const char *hint;
 } Problem;
 
+extern void ReportInit(void);
 extern Problem *ProblemNew(ProblemCase kind);
 extern void ProblemAt(Problem *problem, const char *path,
 					  const char *format,...) pg_attribute_printf(3, 4);
@@ -60,6 +70,9 @@ extern void ProblemNote(Problem *problem,
 						const char *format,...) pg_attribute_printf(2, 3);
 extern void ProblemRaise(Problem *problem, const char *format,...)
 			pg_attribute_printf(2, 3) pg_attribute_noreturn();
+extern char *ProblemBody(Problem *problem, const char *correlation_id, int *status);
+extern char *ProblemBodyOfError(const ErrorData *error, const char *correlation_id,
+								int *status);
 extern void ReportError(ProblemCase kind, const char *hint,
 						const char *format,...)
 			pg_attribute_printf(3, 4) pg_attribute_noreturn();

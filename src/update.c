@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
+#include "documents.h"
 #include "faults.h"
 #include "fmgr.h"
 #include "plan.h"
@@ -137,6 +138,50 @@ Update(Write *write, const pg_uuid_t *uuid, int64 document_id)
 	PG_END_TRY();
 }
 
+/* Find the document, and what it is. */
+static int64
+FindDocument(Write *write, const pg_uuid_t *uuid)
+{
+	Datum		values[1] = {UUIDPGetDatum(uuid)};
+	Resource   *resource;
+	int64		document_id;
+	bool		isnull;
+
+	SnapshotBegin();
+	if (StatementRun(&find_document, values, NULL, true, 1) == 0)
+		WriteRaiseGone(write, uuid);
+	document_id = DatumGetInt64(ResultDatum(0, 1, &isnull));
+	resource = ResourceFind(ResultText(0, 2), ResultText(0, 3));
+	SnapshotEnd();
+	if (write->resource != NULL && write->resource != resource)
+		WriteRaiseGone(write, uuid);
+	write->resource = resource;
+	return document_id;
+}
+
+/*
+ * Write a document by its id.  To be called like UpsertDocument(); where the
+ * resource is known already, the body is judged before the document is looked
+ * for.
+ */
+void
+UpdateDocument(Write *write, const pg_uuid_t *uuid, text *document)
+{
+	int64		document_id;
+
+	if (write->resource != NULL)
+	{
+		WriteTakeBody(write, document, uuid);
+		document_id = FindDocument(write, uuid);
+	}
+	else
+	{
+		document_id = FindDocument(write, uuid);
+		WriteTakeBody(write, document, uuid);
+	}
+	Update(write, uuid, document_id);
+}
+
 /* Write a document by its id. */
 Datum
 dms_update_document(PG_FUNCTION_ARGS)
@@ -145,24 +190,11 @@ dms_update_document(PG_FUNCTION_ARGS)
 	StoreSession session;
 	WriteResult result;
 	Write		write;
-	pg_uuid_t  *uuid;
-	Datum		values[1];
-	int64		document_id;
-	bool		isnull;
 
 	WriteRequireArguments(fcinfo, lengthof(names), names);
 	WriteBegin(&session, "dms.update_document()");
 	WriteInit(&write, &result, fcinfo, 2);
-	uuid = PG_GETARG_UUID_P(0);
-	values[0] = UUIDPGetDatum(uuid);
-	SnapshotBegin();
-	if (StatementRun(&find_document, values, NULL, true, 1) == 0)
-		WriteRaiseGone(&write, uuid);
-	document_id = DatumGetInt64(ResultDatum(0, 1, &isnull));
-	write.resource = ResourceFind(ResultText(0, 2), ResultText(0, 3));
-	SnapshotEnd();
-	WriteTakeBody(&write, PG_GETARG_TEXT_PP(1), uuid);
-	Update(&write, uuid, document_id);
+	UpdateDocument(&write, PG_GETARG_UUID_P(0), PG_GETARG_TEXT_PP(1));
 	StoreEnd(&session);
 	PG_RETURN_DATUM(WriteResultRow(fcinfo, &result));
 }

@@ -9,6 +9,7 @@
  */
 #include "postgres.h"
 
+#include "documents.h"
 #include "faults.h"
 #include "fmgr.h"
 #include "miscadmin.h"
@@ -130,6 +131,17 @@ Upsert(Write *write)
 	PG_END_TRY();
 }
 
+/*
+ * Write a document of a known resource by its identity.  To be called behind
+ * the gate, in a session of the store with the rights of its owner.
+ */
+void
+UpsertDocument(Write *write, text *document)
+{
+	WriteTakeBody(write, document, NULL);
+	Upsert(write);
+}
+
 /* Write a document by its identity: insert it, or update what is there. */
 Datum
 dms_upsert_document(PG_FUNCTION_ARGS)
@@ -145,8 +157,7 @@ dms_upsert_document(PG_FUNCTION_ARGS)
 	write.resource = ResourceFind(text_to_cstring(PG_GETARG_TEXT_PP(0)),
 								  text_to_cstring(PG_GETARG_TEXT_PP(1)));
 	ResourceRefuseAbstract(write.resource);
-	WriteTakeBody(&write, PG_GETARG_TEXT_PP(2), NULL);
-	Upsert(&write);
+	UpsertDocument(&write, PG_GETARG_TEXT_PP(2));
 	StoreEnd(&session);
 	PG_RETURN_DATUM(WriteResultRow(fcinfo, &result));
 }

@@ -275,7 +275,7 @@ WriteTakeBody(Write *write, text *document, const pg_uuid_t *uuid)
 	JNode	   *body = BodyParse(VARDATA_ANY(document), VARSIZE_ANY_EXHDR(document),
 								 uuid ? BODY_FOR_UPDATE : BODY_FOR_UPSERT, &id);
 
-	BodyCheck(model, body);
+	BodyCheck(model, body, write->id_required && id == NULL);
 	if (uuid != NULL)
 		CheckBodyId(id, uuid);
 	BodyCheckRules(model, body);

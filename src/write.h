@@ -35,6 +35,7 @@ typedef struct Write
 {
 	Resource   *resource;
 	FlatDocument *flat;
+	bool		id_required;	/* the body of an update must name its id */
 	Precondition precondition;
 	WriteResult *result;
 } Write;
