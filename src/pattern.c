@@ -12,6 +12,7 @@
 #include "catalog/pg_collation.h"
 #include "lib/stringinfo.h"
 #include "mb/pg_wchar.h"
+#include "miscadmin.h"
 #include "pattern.h"
 #include "regex/regex.h"
 #include "utils/builtins.h"
@@ -196,6 +197,7 @@ PatternCheck(const char *pattern)
 	result = pg_regcomp(&compiled, wide, length, REG_ADVANCED, C_COLLATION_OID);
 	if (result != REG_OKAY)
 	{
+		CHECK_FOR_INTERRUPTS();
 		pg_regerror(result, &compiled, message, sizeof(message));
 		return pstrdup(message);
 	}
@@ -226,6 +228,8 @@ PatternMatches(const char *pattern, const char *text, int len)
 	pfree(out.data);
 	if (result == REG_OKAY || result == REG_NOMATCH)
 		return result == REG_OKAY;
+	/* Cancelled by the user, which is no fault of the pattern's. */
+	CHECK_FOR_INTERRUPTS();
 	pg_regerror(result, compiled, message, sizeof(message));
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_REGULAR_EXPRESSION),

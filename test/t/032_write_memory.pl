@@ -1,0 +1,172 @@
+# A session that writes for a long time does not grow, whatever it writes and
+# however often that fails; and what interrupts it leaves its caches usable.
+#
+# DMS_MEMORY_DOCUMENTS sets how many documents are written (100000 for the long
+# form), DMS_MEMORY_FAILURES how many calls fail.
+use strict;
+use warnings;
+
+use FindBin;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $top       = "$FindBin::RealBin/../..";
+my $documents = $ENV{DMS_MEMORY_DOCUMENTS} || 4000;
+my $failures  = $ENV{DMS_MEMORY_FAILURES} || 3000;
+
+# Blocks are allocated in steps; a leak of a few bytes a call is many of them.
+my $tolerance = 65536;
+
+my $node = PostgreSQL::Test::Cluster->new('write_memory');
+$node->init(extra => [ '--encoding=UTF8', '--locale=C' ]);
+$node->append_conf('postgresql.conf', "fsync = off\njit = off\nautovacuum = off");
+$node->start;
+$node->safe_psql('postgres', "SET client_min_messages = warning; CREATE EXTENSION dms;
+	SELECT dms.deploy_schema(pg_read_file('$top/examples/schemas/school.json')::json,
+		pg_read_file('$top/examples/schemas/school-transport.json')::json)");
+$node->safe_psql('postgres', harness());
+$node->safe_psql('postgres', "CREATE TABLE t.file AS SELECT pg_read_file('$top/examples/schemas/' || name)::json AS file
+	FROM unnest(ARRAY['school.json', 'school-transport.json']) AS name");
+
+# Each in one session: warm up, measure, work, measure.
+is_flat("CALL t.write(1, 600)", 'CALL t.write(601, ' . (600 + $documents) . ')', "writing $documents documents");
+is_flat('CALL t.fail(300)', "CALL t.fail($failures)", "$failures calls that fail");
+is_flat('CALL t.invalidate(20)', 'CALL t.invalidate(200)', '200 times a model that may have changed');
+is_flat('CALL t.deploy(3)', 'CALL t.deploy(20)', 'deploying 20 times what is deployed');
+is_flat('CALL t.plans(1)', 'CALL t.plans(30)', 'more resources than plans are kept of');
+
+# A cancel may come at any moment, also while a model is loaded or a plan made.
+my $script = join '', map { "SET statement_timeout = $_; CALL t.write($_, 1000); RESET statement_timeout;\n\\c\n" } map { ($_) x 2 } 1 .. 25;
+my ($out, $err) = run_script($script . write_one());
+is(scalar(() = $err =~ /canceling statement/g) > 0, 1, 'statements were cancelled');
+like($out, qr/unchanged\z/, 'and after that all is as it was');
+my ($same, $messages) = run_script(join('', map {
+		"SET statement_timeout = $_; CALL t.write($_, 1000); RESET statement_timeout; CALL t.write(1, 3);\n"
+	} map { ($_) x 4 } 1 .. 10) . write_one());
+unlike($messages, qr/(?:ERROR|FATAL):(?!  canceling)/, 'in the same session too');
+like($same, qr/unchanged\z/, 'a write after many that were cancelled');
+
+$node->stop;
+done_testing();
+
+sub is_flat
+{
+	my ($warm_up, $work, $name) = @_;
+
+	my ($out, $err) = run_script("$warm_up; $warm_up;\nSELECT t.used();\n$work;\nSELECT t.used();\n"
+		  . 'SELECT name, parent, total_bytes FROM pg_backend_memory_contexts ORDER BY total_bytes DESC LIMIT 8;');
+	my ($before, $after, @largest) = split /\n/, $out;
+	cmp_ok($after - $before, '<', $tolerance, "$name: the session does not grow") or diag "$before to $after", "\n", join "\n", @largest;
+	note "$name: $before bytes before, $after after";
+	is($err, '', "$name: no error");
+	return;
+}
+
+sub write_one
+{
+	return q{SELECT outcome FROM dms.upsert_document('Ed-Fi', 'Student', t.student(1, 0));
+SELECT outcome FROM dms.upsert_document('Ed-Fi', 'Student', t.student(1, 0));};
+}
+
+sub run_script
+{
+	my ($sql) = @_;
+
+	my $file = "$PostgreSQL::Test::Utils::tmp_check/script.sql";
+	unlink $file;
+	append_to_file($file, $sql);
+	return run_command([ 'psql', '-XqAt', '-d', $node->connstr('postgres'), '-f', $file ]);
+}
+
+sub harness
+{
+	return <<'SQL';
+CREATE SCHEMA t;
+-- All that the session has, but for what PostgreSQL itself keeps of the catalogs.
+CREATE FUNCTION t.used() RETURNS bigint LANGUAGE sql AS $$
+	SELECT sum(total_bytes)::bigint FROM pg_backend_memory_contexts
+	WHERE name NOT IN ('CacheMemoryContext', 'index info', 'relation rules')
+$$;
+SELECT dms.upsert_document('Ed-Fi', 'AddressTypeDescriptor', '{"namespace": "uri://ed-fi.org/A", "codeValue": "Home", "shortDescription": "Home"}');
+CREATE FUNCTION t.student(n int, version int) RETURNS json LANGUAGE sql AS $$
+	SELECT format('{"studentUniqueId": "%s", "firstName": "Ann", "lastSurname": "%s", "birthDate": "2010-05-31", "addresses": [
+		{"addressTypeDescriptor": "uri://ed-fi.org/A#Home", "streetNumberName": "%s Elm", "city": "Bend", "postalCode": "78834",
+		 "periods": [{"beginDate": "2020-01-01"}, {"beginDate": "2021-01-01"}]}]}', n, repeat('x', 1 + version), n)::json
+$$;
+-- New documents, the same again, and changed ones; a transaction each.
+CREATE PROCEDURE t.write(low int, high int) LANGUAGE plpgsql AS $$
+BEGIN
+	FOR n IN low .. high LOOP
+		PERFORM dms.upsert_document('Ed-Fi', 'Student', t.student(n, 0));
+		IF n % 3 = 0 THEN
+			PERFORM dms.upsert_document('ed-fi', 'students', t.student(n, 0));
+		ELSIF n % 3 = 1 THEN
+			PERFORM dms.upsert_document('Ed-Fi', 'Student', t.student(n, 1));
+			PERFORM dms.upsert_document('Ed-Fi', 'Student', t.student(n, 0));
+		END IF;
+		COMMIT;
+	END LOOP;
+END $$;
+-- Calls that fail at various places, each in a subtransaction.
+CREATE PROCEDURE t.fail(times int) LANGUAGE plpgsql AS $$
+DECLARE
+	bodies text[] := ARRAY['{"a": 1, "a": 2}', '[]', '{"studentUniqueId": "\u0000"}', '{"studentUniqueId": "1", "firstName": 5}',
+		replace(t.student(1, 2)::text, '#Home', '#Tent'), replace(t.student(1, 2)::text, '2021-01-01', '2020-01-01')];
+BEGIN
+	FOR n IN 1 .. times LOOP
+		BEGIN
+			IF n % 7 = 6 THEN
+				PERFORM dms.upsert_document('Ed-Fi', 'Student', t.student(1, n), -1);
+			ELSIF n % 7 = 5 THEN
+				PERFORM dms.upsert_document('Ed-Fi', 'nothing' || n, '{}');
+			ELSIF n % 7 = 4 THEN
+				PERFORM dms.upsert_document('Ed-Fi', 'Student', t.student(1, n % 70));
+				RAISE SQLSTATE 'ZZZZZ';
+			ELSE
+				PERFORM dms.upsert_document('Ed-Fi', 'Student', bodies[1 + n % 6]::json);
+			END IF;
+		EXCEPTION WHEN OTHERS THEN
+			NULL;
+		END;
+		IF n % 100 = 0 THEN
+			COMMIT;
+		END IF;
+	END LOOP;
+END $$;
+-- Whatever touches the table of models makes sessions load them anew.
+CREATE PROCEDURE t.invalidate(times int) LANGUAGE plpgsql AS $$
+BEGIN
+	FOR n IN 1 .. times LOOP
+		EXECUTE format('ALTER TABLE dms.ResourceModel SET (fillfactor = %s)', 50 + n % 50);
+		PERFORM dms.upsert_document('Ed-Fi', 'Student', t.student(1, n % 2));
+		COMMIT;
+	END LOOP;
+END $$;
+CREATE PROCEDURE t.deploy(times int) LANGUAGE plpgsql AS $$
+BEGIN
+	FOR n IN 1 .. times LOOP
+		PERFORM dms.deploy_schema(VARIADIC array_agg(file)) FROM t.file;
+		PERFORM dms.upsert_document('Ed-Fi', 'Student', t.student(1, n % 2));
+		COMMIT;
+	END LOOP;
+END $$;
+-- All resources in turn, with room for the plans of two.
+CREATE PROCEDURE t.plans(times int) LANGUAGE plpgsql AS $$
+BEGIN
+	SET dms.cached_plans = 2;
+	FOR n IN 1 .. times LOOP
+		FOR y IN 1 .. 5 LOOP
+			PERFORM dms.upsert_document('Ed-Fi', 'SchoolYearType',
+				format('{"schoolYear": %s, "currentSchoolYear": %s, "schoolYearDescription": "x"}', 2000 + y, n % 2)::json);
+			PERFORM dms.upsert_document('Ed-Fi', 'Student', t.student(y, n % 2));
+			PERFORM dms.upsert_document('Ed-Fi', 'AddressTypeDescriptor',
+				format('{"namespace": "uri://ed-fi.org/A", "codeValue": "C%s", "shortDescription": "%s"}', y, n)::json);
+			PERFORM dms.upsert_document('Ed-Fi', 'TermDescriptor',
+				format('{"namespace": "uri://ed-fi.org/T", "codeValue": "C%s", "shortDescription": "%s"}', y, n)::json);
+		END LOOP;
+		COMMIT;
+	END LOOP;
+END $$;
+SQL
+}
