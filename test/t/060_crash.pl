@@ -1,0 +1,110 @@
+# The stress test, while backends and the whole server are killed at random
+# moments: what was acknowledged is there afterwards, and nothing is stale.
+# DMS_LONG=1 (./check --long) kills more often.
+use strict;
+use warnings;
+
+use Cwd qw(abs_path);
+use File::Basename;
+use IPC::Run;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(sleep);
+
+my $stress = $ENV{DMS_STRESS};
+plan skip_all => 'DMS_STRESS names no stress test' unless $stress && -x $stress;
+
+my $crashes = $ENV{DMS_LONG} ? 24 : 3;
+my $seed = $ENV{DMS_SEED} || int(rand(1_000_000));
+srand($seed);
+note("DMS_SEED=$seed repeats the choices of this run");
+
+my $node = PostgreSQL::Test::Cluster->new('crash');
+$node->init;
+
+# Commits are acknowledged when they are in the log; small checkpoints make
+# recoveries that start at various places.
+$node->append_conf('postgresql.conf', q{
+	restart_after_crash = on
+	max_connections = 50
+	checkpoint_timeout = 30s
+	max_wal_size = 64MB
+	autovacuum_naptime = 1s
+	log_statement = none
+	log_min_messages = fatal
+	log_min_error_statement = fatal
+});
+$node->start;
+$node->safe_psql('postgres', 'CREATE DATABASE crash');
+
+my $top = dirname(dirname(dirname(abs_path(__FILE__))));
+my ($out, $err) = ('', '');
+my $run = IPC::Run::start(
+	[
+		$stress, '--dbname', $node->connstr('crash'), '--schema', "$top/test/schemas/stress.json",
+		'--views', "$top/test/stress/views.sql", '--crashes', '--seed', $seed, '--seconds', 4 + 4 * $crashes
+	],
+	'>', \$out, '2>', \$err);
+
+# The server may be in recovery: then there is nobody to ask.
+sub ask
+{
+	my ($sql) = @_;
+	my ($status, $answer) = $node->psql('postgres', $sql, timeout => 30);
+	return defined $status && $status == 0 ? $answer : undef;
+}
+
+# Killing one backend makes the postmaster throw all others out and recover.
+sub kill_backend
+{
+	my $pid = ask(q{
+		SELECT pid FROM pg_stat_activity
+		WHERE application_name LIKE 'stress _%' ORDER BY state = 'active' DESC, random() LIMIT 1});
+	return 0 unless $pid;
+	return kill('KILL', $pid);
+}
+
+# Killing the postmaster leaves backends behind that end by and by; a server
+# cannot start beside them.
+sub kill_postmaster
+{
+	my @processes = split(/ /, ask(q{SELECT string_agg(pid::text, ' ') FROM pg_stat_activity}) || '');
+	my ($postmaster) = split(/\n/, slurp_file($node->data_dir . '/postmaster.pid'));
+	$node->kill9;
+	kill('KILL', $_) foreach @processes;
+	foreach my $attempt (1 .. 600)
+	{
+		last unless grep { kill(0, $_) } $postmaster, @processes;
+		sleep(0.1);
+	}
+	return $node->start;
+}
+
+my ($backends, $postmasters) = (0, 0);
+foreach my $number (1 .. $crashes)
+{
+	sleep(1 + rand(3));
+	if ($number % 3 == 0)
+	{
+		$postmasters += kill_postmaster();
+	}
+	else
+	{
+		$backends += kill_backend();
+	}
+}
+ok($backends > 0, "$backends backends were killed");
+ok($postmasters > 0, "$postmasters times the postmaster was killed");
+
+$run->finish;
+note($out);
+is($err, '', 'the stress test has nothing to complain about');
+is($run->result(0), 0, 'and found nothing');
+like($out, qr/^0 findings$/m, 'what was acknowledged is there, nothing is stale');
+my ($lost) = $out =~ /(\d+) connections lost/;
+ok($lost > 0, "$lost connections were lost");
+is($node->safe_psql('crash', 'SELECT count(*) FROM dms.audit()'), '0', 'the audit finds nothing either');
+
+$node->stop;
+done_testing();
