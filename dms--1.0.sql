@@ -4,6 +4,11 @@
 
 \echo Use "CREATE EXTENSION dms" to load this file. \quit
 
+-- The database owner may create the extension, and the schema dms before it:
+-- nothing that stands there may be found by an unqualified name below, where
+-- the superuser runs it.
+SET LOCAL search_path = pg_catalog, pg_temp;
+
 -- ---------------------------------------------------------------------------
 -- UUIDs and identities.  Pure functions: anybody may call them.
 -- ---------------------------------------------------------------------------

@@ -19,9 +19,11 @@
 #include "catalog/pg_type.h"
 #include "fmgr.h"
 #include "miscadmin.h"
+#include "nodes/parsenodes.h"
 #include "plan.h"
 #include "report.h"
 #include "store.h"
+#include "tcop/tcopprot.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/syscache.h"
@@ -77,10 +79,43 @@ GrantOnStore(const char *role, const char *level)
 		ExecuteSql(statements[i]);
 }
 
+/* Is this the schema dms, or something in it? */
+static bool
+IsOfExtension(const GrantStmt *grant, const void *object)
+{
+	const ObjectWithArgs *routine = object;
+
+	if (grant->objtype == OBJECT_SCHEMA)
+		return strcmp(strVal(object), "dms") == 0;
+	return grant->objtype == OBJECT_ROUTINE && list_length(routine->objname) == 2 &&
+		strcmp(strVal(linitial(routine->objname)), "dms") == 0;
+}
+
+/*
+ * Whoever owns the schema can rename it and put another in its place, so the
+ * statements may come from somebody else's dms.access_ddl().  A superuser, who
+ * owns the functions, runs none but grants on the schema and on what is in it.
+ */
+static void
+RequireGrant(const char *statement)
+{
+	List	   *parsed = pg_parse_query(statement);
+	const GrantStmt *grant = list_length(parsed) != 1 ? NULL :
+	(const GrantStmt *) linitial_node(RawStmt, parsed)->stmt;
+	bool		fits = grant != NULL && IsA(grant, GrantStmt) && grant->targtype == ACL_TARGET_OBJECT;
+	ListCell   *cell;
+
+	if (fits)
+		foreach(cell, grant->objects)
+			fits &= IsOfExtension(grant, lfirst(cell));
+	if (!fits)
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("\"%s\" is no grant on functions of the extension", statement)));
+}
+
 /*
  * Give a role what its level needs of the extension, as its functions' owner.
- * The statements name functions of the extension and quote the role; nothing
- * in them is somebody else's code.
  */
 static void
 GrantOnFunctions(const char *role, const char *level, Oid function)
@@ -98,7 +133,10 @@ GrantOnFunctions(const char *role, const char *level, Oid function)
 						   saved_context | SECURITY_LOCAL_USERID_CHANGE);
 	ReleaseSysCache(tuple);
 	for (uint64 i = 0; i < n; i++)
+	{
+		RequireGrant(statements[i]);
 		ExecuteSql(statements[i]);
+	}
 	SetUserIdAndSecContext(saved_user, saved_context);
 }
 

@@ -50,5 +50,43 @@ my ($status, $out, $err) = $node->psql('postgres', 'CREATE EXTENSION dms', @as_v
 isnt($status, 0, 'a visitor cannot create it');
 like($err, qr/permission denied/, 'and is told why');
 
+# The script runs as superuser, in a schema that the owner of the database may
+# have made before: what stands there is not found.
+$node->safe_psql('postgres', 'CREATE ROLE mallory LOGIN; CREATE DATABASE three OWNER mallory');
+my @as_mallory = (extra_params => [ '-U', 'mallory' ]);
+my $superusers = q{SELECT string_agg(rolname, ',') FROM pg_roles WHERE rolsuper AND rolname = 'mallory'};
+$node->safe_psql('three', q{
+	CREATE SCHEMA dms;
+	CREATE FUNCTION dms.evil(oid, regclass) RETURNS boolean LANGUAGE plpgsql
+		AS $$ BEGIN RAISE EXCEPTION 'evil runs as %', current_user; END $$;
+	CREATE OPERATOR dms.= (LEFTARG = oid, RIGHTARG = regclass, FUNCTION = dms.evil);
+	CREATE EXTENSION dms;
+}, @as_mallory);
+
+# And so are grants on functions: in the place of the schema may stand another.
+($status, $out, $err) = $node->psql('three', q{
+	ALTER SCHEMA dms RENAME TO moved;
+	CREATE SCHEMA dms;
+	CREATE FUNCTION dms.access_ddl(role name, level text) RETURNS TABLE (statement text, of_store boolean)
+		LANGUAGE sql AS $$ SELECT s, false FROM unnest(ARRAY['ALTER ROLE mallory SUPERUSER']) AS s $$;
+	SELECT moved.grant_access('mallory', 'admin');
+}, @as_mallory);
+like($err, qr/is no grant on functions of the extension/, 'a superuser runs nothing but grants');
+for my $statement ('GRANT EXECUTE ON FUNCTION pg_read_file(text) TO mallory',
+	'GRANT EXECUTE ON ROUTINE pg_catalog.pg_read_file(text) TO mallory',
+	'GRANT EXECUTE ON ALL ROUTINES IN SCHEMA pg_catalog TO mallory',
+	'GRANT pg_read_server_files TO mallory',
+	'GRANT USAGE ON SCHEMA dms TO mallory; ALTER ROLE mallory SUPERUSER',
+	'')
+{
+	($status, $out, $err) = $node->psql('three', qq{
+		CREATE OR REPLACE FUNCTION dms.access_ddl(role name, level text) RETURNS TABLE (statement text, of_store boolean)
+			LANGUAGE sql AS \$\$ SELECT s, false FROM unnest(ARRAY['$statement']) AS s \$\$;
+		SELECT moved.grant_access('mallory', 'admin');
+	}, @as_mallory);
+	like($err, qr/is no grant on functions of the extension/, "refused: $statement");
+}
+is($node->safe_psql('postgres', $superusers), '', 'nobody became superuser');
+
 $node->stop;
 done_testing();
