@@ -226,8 +226,11 @@ RunDelete(const Delete *delete)
 	FAULT_PAUSE("before_delete_lock");
 	if (!FAULT_SKIP("delete_lock"))
 	{
-		if (!LockIdentityFirst(delete->document_id))
+		/* The document before its rows: all who write it take them so. */
+		if (!LockIdentityFirst(delete->document_id) ||
+			(!FAULT_SKIP("document_first") && !LockDocument(delete->document_id, &header)))
 			RaiseGone(delete);
+		PreconditionCheck(&delete->precondition, &header);
 		LockKeyRows(delete);
 	}
 	if (!FAULT_SKIP("delete_look"))

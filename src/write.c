@@ -202,6 +202,7 @@ WriteLocked(Write *write, DocumentHeader *header, const Closure *closure)
 {
 	bool		differs;
 
+	FAULT_PAUSE("behind_self_lock");
 	PreconditionCheck(&write->precondition, header);
 	FlattenSetDocumentId(write->flat, header->document_id);
 	FlattenSetReferences(write->flat);
