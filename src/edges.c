@@ -38,8 +38,7 @@ static Statement read_edges = {
 static Statement insert_edges = {
 	.sql = "INSERT INTO dms.ReferenceEdge"
 	" (ParentDocumentId, ChildDocumentId, EdgeSourceId, IsIdentityComponent)"
-	" SELECT $1, u.* FROM ROWS FROM"
-	" (pg_catalog.unnest($2), pg_catalog.unnest($3), pg_catalog.unnest($4)) AS u",
+	" SELECT $1, pg_catalog.unnest($2), pg_catalog.unnest($3), pg_catalog.unnest($4)",
 	.nargs = 4,
 	.argtypes = write_types,
 };

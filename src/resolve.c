@@ -12,11 +12,13 @@
 
 static const Oid uuid_array[] = {UUIDARRAYOID};
 
+/* In the order of the index: for a few keys, a bitmap costs more than it saves. */
 static Statement look_up = {
 	.sql = "SELECT ReferentialId, DocumentId FROM dms.ReferentialIdentity"
 	" WHERE ReferentialId OPERATOR(pg_catalog.=) ANY ($1)",
 	.nargs = 1,
 	.argtypes = uuid_array,
+	.ordered = true,
 };
 
 static int

@@ -154,7 +154,10 @@ ChooseColumns(const TableModel *table, bool keys, bool values, bool identity,
 	}
 }
 
-/* New rows. */
+/*
+ * New rows.  Arrays are unnested in the list of columns: in FROM, each would be
+ * put into a tuple store first.
+ */
 Statement *
 RowStatementInsert(Resource * resource, int table, RowColumns * columns)
 {
@@ -178,8 +181,9 @@ RowStatementInsert(Resource * resource, int table, RowColumns * columns)
 	}
 	else
 	{
-		appendStringInfoString(&sql, ") SELECT $1, u.* FROM ");
-		AppendUnnest(&sql, columns);
+		appendStringInfoString(&sql, ") SELECT $1");
+		for (int i = 0; i < columns->ncolumns; i++)
+			appendStringInfo(&sql, ", pg_catalog.unnest($%d)", i + 2);
 	}
 	return KeepStatement(resource, statement, sql.data, columns);
 }
