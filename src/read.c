@@ -192,14 +192,17 @@ QueryOfArguments(FunctionCallInfo fcinfo, Resource **resource)
 	Jsonb	   *filters = PG_GETARG_JSONB_P(2);
 	char	   *json = JsonbToCString(NULL, &filters->root, VARSIZE(filters));
 	JsonFault	fault;
+	JNode	   *tree;
 	Filter	   *read;
 	int			n;
 
 	*resource = ResourceFind(text_to_cstring(PG_GETARG_TEXT_PP(0)),
 							 text_to_cstring(PG_GETARG_TEXT_PP(1)));
 	ResourceRefuseAbstract(*resource);
-	read = FiltersRead((*resource)->model, JsonTreeParse(json, strlen(json), &fault),
-					   FILTER_IDS_STRICT, &n);
+	tree = JsonTreeParse(json, strlen(json), &fault);
+	if (tree == NULL)
+		ReportError(PROBLEM_ARGUMENT, NULL, "filters are not valid: %s", fault.message);
+	read = FiltersRead((*resource)->model, tree, FILTER_IDS_STRICT, &n);
 	return QueryMake(*resource, read, n);
 }
 
