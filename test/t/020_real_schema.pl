@@ -279,6 +279,7 @@ sub test_combinations
 # The server goes down in the middle: nothing of the deploy is left.
 sub test_crash
 {
+	$node->safe_psql('postgres', 'CHECKPOINT');	# so that recovery is about this deploy only
 	new_database($node, 'crashed');
 	my $script = "$PostgreSQL::Test::Utils::tmp_check/deploy.sql";
 	append_to_file($script, "${files}SELECT dms.deploy_schema($all);\n");
