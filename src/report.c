@@ -139,6 +139,10 @@ static const ProblemCaseInfo problem_cases[] = {
 		ERRCODE_DMS_SCHEMA_REFUSED, 422, "schema-refused", "Schema Refused",
 		"The schema cannot be deployed; nothing was changed. See 'validationErrors' for each place."
 	},
+	[PROBLEM_NOT_PERMITTED] = {
+		ERRCODE_INSUFFICIENT_PRIVILEGE, 403, "security:authorization",
+		"Authorization Denied", "The role may not do this."
+	},
 	[PROBLEM_CASCADE_TOO_LARGE] = {
 		ERRCODE_PROGRAM_LIMIT_EXCEEDED, 400, "bad-request", "Bad Request",
 		"The change of identity would reach too many documents."
