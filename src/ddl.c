@@ -418,8 +418,10 @@ static void
 EmitTriggerFunction(Writer *writer, const char *name, const char *body,
 					const char *comment)
 {
+	/* A plan for one document is a plan for many: never plan anew, never scan. */
 	Emit(writer, psprintf("CREATE OR REPLACE FUNCTION dms.%s() RETURNS trigger\n"
 						  "LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp\n"
+						  "SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET jit = off\n"
 						  "AS $body$\n%s$body$", name, body));
 	Emit(writer, psprintf("COMMENT ON FUNCTION dms.%s() IS %s", name,
 						  quote_literal_cstr(comment)));
@@ -440,26 +442,73 @@ RefersToItself(const ResourceModel *model, const TableModel *table)
 	return false;
 }
 
+/* A document's type as the trigger knows it. */
+static char *
+TypeName(const ResourceModel *model)
+{
+	return psprintf("%s:%s", model->project, model->resource);
+}
+
+static void
+AppendIndented(StringInfo body, int depth, const char *line)
+{
+	for (int i = 0; i < depth; i++)
+		appendStringInfoChar(body, '\t');
+	appendStringInfo(body, "%s\n", line);
+}
+
+static void
+AppendClearTable(StringInfo body, int depth, const char *schema, const char *table,
+				 const char *key)
+{
+	AppendIndented(body, depth, psprintf("DELETE FROM %s WHERE %s = ANY (gone_ids);",
+										 Qualified(schema, table), quote_identifier(key)));
+}
+
 /*
- * One arm of the function that clears what belonged to deleted documents.
- * Collections go with their document by foreign key, but too late if another
- * one of the deleted documents is what they refer to.
+ * What belonged to deleted documents of one type.  Collections go with their
+ * document by foreign key, but too late if another one of the deleted
+ * documents is what they refer to.  What is no resource is a descriptor.
  */
 static void
-AppendClearing(StringInfo body, const ResourceModel *model)
+AppendClearing(StringInfo body, int depth, const ResourceModel *model)
 {
-	appendStringInfo(body, "\tWHEN %s THEN\n",
-					 quote_literal_cstr(psprintf("%s:%s", model->project, model->resource)));
+	AppendIndented(body, depth, psprintf("IF gone_type = %s THEN", quote_literal_cstr(TypeName(model))));
 	for (int i = model->ntables - 1; i > 0; i--)
 		if (RefersToItself(model, &model->tables[i]))
-			appendStringInfo(body, "\t\tDELETE FROM %s WHERE %s = ANY (gone_ids);\n",
-							 Qualified(model->tables[i].schema, model->tables[i].name),
-							 quote_identifier(model->tables[i].columns[0].name));
-	appendStringInfo(body, "\t\tDELETE FROM %s WHERE documentid = ANY (gone_ids);\n",
-					 Qualified(model->tables[0].schema, model->tables[0].name));
+			AppendClearTable(body, depth + 1, model->tables[i].schema, model->tables[i].name,
+							 model->tables[i].columns[0].name);
+	AppendClearTable(body, depth + 1, model->tables[0].schema, model->tables[0].name, "documentid");
 	if (model->member_table)
-		appendStringInfo(body, "\t\tDELETE FROM %s WHERE documentid = ANY (gone_ids);\n",
-						 Qualified(model->member_schema, model->member_table));
+		AppendClearTable(body, depth + 1, model->member_schema, model->member_table, "documentid");
+	AppendIndented(body, depth, "ELSE");
+	AppendClearTable(body, depth + 1, "dms", "descriptor", "documentid");
+	AppendIndented(body, depth, "END IF;");
+}
+
+/* Find the type by halves: hundreds of comparisons would cost every delete. */
+static void
+AppendClearingTree(StringInfo body, int depth, List *models, int low, int high)
+{
+	int			middle = (low + high) / 2;
+
+	if (high - low == 1)
+	{
+		AppendClearing(body, depth, list_nth(models, low));
+		return;
+	}
+	AppendIndented(body, depth, psprintf("IF gone_type COLLATE \"C\" < %s THEN",
+										 quote_literal_cstr(TypeName(list_nth(models, middle)))));
+	AppendClearingTree(body, depth + 1, models, low, middle);
+	AppendIndented(body, depth, "ELSE");
+	AppendClearingTree(body, depth + 1, models, middle, high);
+	AppendIndented(body, depth, "END IF;");
+}
+
+static int
+CompareTypes(const ListCell *a, const ListCell *b)
+{
+	return strcmp(TypeName(lfirst(a)), TypeName(lfirst(b)));
 }
 
 /*
@@ -474,11 +523,12 @@ static void
 WriteDeleteTrigger(Writer *writer)
 {
 	StringInfoData body;
+	List	   *models = NIL;
 	ListCell   *cell;
 
 	initStringInfo(&body);
 	appendStringInfoString(&body,
-						   "DECLARE\n\tgone_ids bigint[];\n\tgone_types text[];\nBEGIN\n"
+						   "DECLARE\n\tgone_ids bigint[];\n\tgone_types text[];\n\tgone_type text;\nBEGIN\n"
 						   "\tSELECT array_agg(DocumentId ORDER BY DocumentId), array_agg(DISTINCT ProjectName || ':' || ResourceName)\n"
 						   "\tINTO gone_ids, gone_types FROM gone;\n"
 						   "\tIF gone_ids IS NULL THEN\n\t\tRETURN NULL;\n\tEND IF;\n"
@@ -494,17 +544,19 @@ WriteDeleteTrigger(Writer *writer)
 						   "\t\t\t\tWHERE ProjectName || ':' || ResourceName = ANY (gone_types) AND MemberTable IS NOT NULL) AS cleared (s, t, k)\n"
 						   "\t\t) USING gone_ids;\n"
 						   "\t\tRETURN NULL;\n\tEND IF;\n");
-	if (writer->set->schema->resources != NIL)
-		appendStringInfoString(&body, "\tCASE gone_types[1]\n");
 	foreach(cell, writer->set->entries)
 	{
 		const ModelEntry *entry = lfirst(cell);
 
-		if (entry->api)
-			AppendClearing(&body, entry->model);
+		if (entry->api && entry->model->kind != RESOURCE_DESCRIPTOR)
+			models = lappend(models, entry->model);
 	}
-	if (writer->set->schema->resources != NIL)
-		appendStringInfoString(&body, "\tELSE\n\t\tNULL;\n\tEND CASE;\n");
+	list_sort(models, CompareTypes);
+	appendStringInfoString(&body, "\tgone_type := gone_types[1];\n");
+	if (models == NIL)
+		AppendClearTable(&body, 1, "dms", "descriptor", "documentid");
+	else
+		AppendClearingTree(&body, 1, models, 0, list_length(models));
 	appendStringInfoString(&body, "\tRETURN NULL;\nEND\n");
 	EmitTriggerFunction(writer, "document_after_delete", body.data,
 						"clears what belonged to deleted documents");
