@@ -207,3 +207,16 @@ SELECT dms.delete_document(:'documentuuid');
 SELECT dms.delete_document(DocumentUuid) FROM dms.Document WHERE DocumentId = :spring;
 EXECUTE resolve(dms.uuid_v5('edf1edf1-3df1-3df1-3df1-3df1edf1edf1',
 	'Ed-FiSession$.schoolReference.schoolId=123#$.schoolYearTypeReference.schoolYear=2030#$.sessionName=spring'));
+
+-- A trigger may write documents of its own, however few plans a session keeps.
+CREATE FUNCTION also() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM write('SchoolYearType', '{"schoolYear": 2031, "schoolYearDescription": "2030-2031", "currentSchoolYear": false}');
+	PERFORM write('TermDescriptor', '{"namespace": "uri://ed-fi.org/TermDescriptor", "codeValue": "Spring", "shortDescription": "Spring"}');
+	RETURN NULL;
+END
+$$;
+CREATE TRIGGER also AFTER INSERT ON edfi.Student FOR EACH ROW EXECUTE FUNCTION also();
+SET dms.cached_plans = 1;
+SELECT write('Student', '{"studentUniqueId": "t1", "firstName": "First", "lastSurname": "Last", "birthDate": "2014-02-03"}');
+SELECT write('Student', '{"studentUniqueId": "t2", "firstName": "First", "lastSurname": "Last", "birthDate": "2014-02-03"}');

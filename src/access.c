@@ -81,7 +81,7 @@ GrantOnStore(const char *role, const char *level)
 
 /* Is this the schema dms, or something in it? */
 static bool
-IsOfExtension(const GrantStmt *grant, const void *object)
+IsOfExtension(const GrantStmt *grant, void *object)
 {
 	const ObjectWithArgs *routine = object;
 

@@ -56,4 +56,11 @@ CompatMayExecute(Oid function, Oid role)
 #endif
 }
 
+/* PostgreSQL 17 renamed the check whether a plan fits the search path. */
+#if PG_VERSION_NUM >= 170000
+#define COMPAT_SEARCH_PATH_MATCHES(path) SearchPathMatchesCurrentEnvironment(path)
+#else
+#define COMPAT_SEARCH_PATH_MATCHES(path) OverrideSearchPathMatchesCurrent(path)
+#endif
+
 #endif							/* DMS_COMPAT_H */

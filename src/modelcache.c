@@ -116,6 +116,7 @@ FreeRetired(XactEvent event, void *arg)
 	if (event != XACT_EVENT_COMMIT && event != XACT_EVENT_ABORT &&
 		event != XACT_EVENT_PREPARE)
 		return;
+	StatementsEnd();
 	while (retired != NULL)
 	{
 		Generation *generation = retired;
@@ -225,13 +226,18 @@ ReadResource(Generation *generation, const char *project, const char *resource,
 	return found ? found : LoadResource(generation, ResultText(0, 1));
 }
 
-/* Keep the plans of the resources that were used last. */
+/*
+ * Keep the plans of the resources that were used last.  While a statement of
+ * ours runs, whose trigger called us, its plan may be among the others: later.
+ */
 static void
 BoundPlans(Generation *generation, const Resource *keep)
 {
 	Resource   *oldest = NULL;
 	int			n = 0;
 
+	if (StatementsAreRunning())
+		return;
 	for (Resource *r = generation->resources; r != NULL; r = r->next)
 	{
 		if (r->last_use == 0)

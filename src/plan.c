@@ -5,6 +5,7 @@
 #include "postgres.h"
 
 #include "access/xact.h"
+#include "catalog/namespace.h"
 #include "catalog/pg_type.h"
 #include "compat.h"
 #include "faults.h"
@@ -14,6 +15,7 @@
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/plancache.h"
 #include "utils/resowner.h"
 #include "utils/snapmgr.h"
 
@@ -142,23 +144,55 @@ PreparePlanning(const Statement *statement)
 	SetLocally("join_collapse_limit", "1");
 }
 
+/*
+ * Will PostgreSQL plan the statement when it runs: for the first time, because
+ * something that it depends on changed, or because the search path did?
+ */
+static bool
+WillBePlanned(const Statement *statement)
+{
+	CachedPlanSource *source = linitial(SPI_plan_get_plan_sources(statement->plan));
+
+	return statement->adaptive || !source->is_valid || source->gplan == NULL ||
+		!source->gplan->is_valid || !COMPAT_SEARCH_PATH_MATCHES(source->search_path);
+}
+
+/*
+ * Statements that run now: a trigger may call us while one does.  After an
+ * error the number is too high until the transaction ends.
+ */
+static int	running = 0;
+
+bool
+StatementsAreRunning(void)
+{
+	return running > 0;
+}
+
+void
+StatementsEnd(void)
+{
+	running = 0;
+}
+
 /* Run a statement and return the number of rows; they are in SPI_tuptable. */
 uint64
 StatementRun(Statement *statement, Datum *values, const char *nulls,
 			 bool read_only, long limit)
 {
-	bool		fresh = statement->plan == NULL;
 	int			nestlevel = 0;
 	int			result;
 
-	if (fresh)
+	if (statement->plan == NULL)
 		PrepareStatement(statement);
-	if (fresh || statement->adaptive || !SPI_plan_is_valid(statement->plan))
+	if (WillBePlanned(statement))
 	{
 		nestlevel = NewGUCNestLevel();
 		PreparePlanning(statement);
 	}
+	running++;
 	result = SPI_execute_plan(statement->plan, values, nulls, read_only, limit);
+	running--;
 	if (nestlevel > 0)
 		AtEOXact_GUC(true, nestlevel);
 	if (result < 0)

@@ -49,6 +49,8 @@ extern bool Attempt(AttemptFunction function, void *arg);
 extern uint64 StatementRun(Statement *statement, Datum *values,
 						   const char *nulls, bool read_only, long limit);
 extern void StatementForget(Statement *statement);
+extern bool StatementsAreRunning(void);
+extern void StatementsEnd(void);
 
 /* One snapshot for several read-only statements. */
 extern void SnapshotBegin(void);

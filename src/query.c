@@ -362,7 +362,7 @@ AppendUuids(DocumentQuery *query, const FilterPath *given)
 	for (int i = 0; i < given->nvalues; i++)
 		values[i] = DirectFunctionCall1(uuid_in, CStringGetDatum(given->values[i]));
 	appendStringInfoString(&query->where,
-						   "r.documentid IN (SELECT d.DocumentId FROM dms.Document AS d WHERE ");
+						   "r.documentid" EQUALS "ANY (SELECT d.DocumentId FROM dms.Document AS d WHERE ");
 	AppendComparison(query, "d", "documentuuid", values, given->nvalues, UUIDOID, UUIDARRAYOID);
 	appendStringInfoChar(&query->where, ')');
 	return true;
@@ -431,7 +431,7 @@ AppendSubselect(DocumentQuery *query, const Term *term, const ProjectionModel *p
 	{
 		if (projection->joins[i].from != join || !JoinIsNeeded(term, projection, i))
 			continue;
-		appendStringInfo(&query->where, "%s%s.%s IN ", separator, alias,
+		appendStringInfo(&query->where, "%s%s.%s" EQUALS "ANY ", separator, alias,
 						 quote_identifier(projection->joins[i].from_column));
 		if (!AppendSubselect(query, term, projection, i))
 			return false;
@@ -461,7 +461,7 @@ AppendTerm(DocumentQuery *query, const Term *term)
 	column = &root->columns[term->reference->column];
 	if (term->complete)
 		return AppendIds(query, "r", column->name, &term->ids);
-	appendStringInfo(&query->where, "r.%s IN ", quote_identifier(column->name));
+	appendStringInfo(&query->where, "r.%s" EQUALS "ANY ", quote_identifier(column->name));
 	return AppendSubselect(query, term, &model->projections[term->reference->projection], 0);
 }
 

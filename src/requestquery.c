@@ -9,6 +9,7 @@
 
 #include "faults.h"
 #include "jsontree.h"
+#include "miscadmin.h"
 #include "plan.h"
 #include "read.h"
 #include "report.h"
@@ -158,6 +159,7 @@ FiltersOf(const Request *request)
 	{
 		const QueryParameter *given = lfirst(cell);
 
+		CHECK_FOR_INTERRUPTS();
 		if (FindParameter(given->name) >= 0 ||
 			WasBefore(request, foreach_current_index(cell), given->name))
 			continue;
