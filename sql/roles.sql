@@ -21,6 +21,17 @@ SELECT dms.grant_access('regress_early', 'reader');
 \set core `cat :'file'`
 \set file :directory /test/schemas/sites-extra.json
 \set extra `cat :'file'`
+
+-- Nobody else's schema will do: its owner could replace the tables by others,
+-- whose triggers would run as the owner of the store.
+RESET SESSION AUTHORIZATION;
+CREATE SCHEMA sites AUTHORIZATION regress_other;
+GRANT ALL ON SCHEMA sites TO regress_owner;
+SET SESSION AUTHORIZATION regress_owner;
+SELECT dms.deploy_schema(:'core', :'extra');
+RESET SESSION AUTHORIZATION;
+DROP SCHEMA sites;
+SET SESSION AUTHORIZATION regress_owner;
 SET client_min_messages = warning;
 SELECT dms.deploy_schema(:'core', :'extra') IS NOT NULL AS deployed;
 RESET client_min_messages;

@@ -9,7 +9,10 @@
 #include "postgres.h"
 
 #include "access.h"
+#include "access/htup_details.h"
 #include "access/twophase.h"
+#include "catalog/pg_database.h"
+#include "catalog/pg_namespace.h"
 #include "catalog/pg_type.h"
 #include "ddl.h"
 #include "deploy.h"
@@ -28,6 +31,7 @@
 #include "utils/inval.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
+#include "utils/syscache.h"
 #include "uuid.h"
 
 PG_FUNCTION_INFO_V1(dms_deploy_schema);
@@ -129,6 +133,37 @@ CheckLockCapacity(const DdlPlan *plan)
 	problem->hint = psprintf("Set max_locks_per_transaction to " INT64_FORMAT " or more and restart the server.",
 							 need / slots + 1);
 	ProblemRaise(problem, "the server's lock table is too small for this schema");
+}
+
+/*
+ * Whoever owns a schema can put others in the place of its tables, and their
+ * triggers would run as the owner of the store.  So it must be us, or somebody
+ * who has our rights anyway: a superuser, or the owner of the database.
+ * To be asked when all are there, because they may come while we work.
+ */
+static void
+RefuseSchemasOfOthers(ApiSchema *schema)
+{
+	HeapTuple	database = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(MyDatabaseId));
+	Oid			database_owner = ((Form_pg_database) GETSTRUCT(database))->datdba;
+	ListCell   *cell;
+
+	ReleaseSysCache(database);
+	foreach(cell, schema->projects)
+	{
+		const char *name = ((ApiProject *) lfirst(cell))->schema_name;
+		HeapTuple	tuple = SearchSysCache1(NAMESPACENAME, CStringGetDatum(name));
+		Oid			owner;
+
+		if (!HeapTupleIsValid(tuple))
+			continue;
+		owner = ((Form_pg_namespace) GETSTRUCT(tuple))->nspowner;
+		ReleaseSysCache(tuple);
+		if (owner != GetUserId() && owner != database_owner && !superuser_arg(owner))
+			ProblemNote(schema->problems, "The database schema \"%s\" exists and belongs to the role \"%s\".",
+						name, GetUserNameFromId(owner, true));
+	}
+	ApiSchemaRefuse(schema);
 }
 
 /*
@@ -326,6 +361,7 @@ FirstDeploy(ApiSchema *schema, const char *hash)
 	CheckLockCapacity(plan);
 	RunStatements(CoreStatements(), 0);
 	RunStatements(plan->statements, plan->tables);
+	RefuseSchemasOfOthers(schema);
 	RecordStore();
 	RecordEdgeSources(set);
 	foreach(cell, set->entries)
