@@ -9,7 +9,7 @@ use FindBin;
 use lib "$FindBin::RealBin/../perl";
 
 use Dms::ApiSchema;
-use Dms::Canonical qw(canonical_tree render);
+use Dms::Canonical qw(canonical_tree parse_json render);
 use Dms::Generate;
 use Encode qw(decode encode);
 use JSON::PP ();
@@ -434,8 +434,21 @@ sub write_documents
 	foreach my $document (values %last)
 	{
 		$document->{tree} = canonical_tree($schema, $document->{resource}, $document->{text}, descriptors => \%stored);
+		keep_case($document->{tree}, \%stored) if $document->{resource}{is_descriptor};
 	}
 	return values %last;
+}
+
+# A descriptor that was written again in other case is still the first one.
+sub keep_case
+{
+	my ($tree, $stored) = @_;
+
+	my ($namespace, $code) = map { "$tree->{$_}" } qw(namespace codeValue);
+	my $uri = $stored->{ lc "$namespace#$code" };
+	$tree->{namespace} = parse_json($json->encode(substr $uri, 0, length $namespace));
+	$tree->{codeValue} = parse_json($json->encode(substr $uri, 1 + length $namespace));
+	return;
 }
 
 # Two of each type, in another namespace than those that are made up.
