@@ -558,6 +558,19 @@ KeptStatement(const DocumentQuery *query, const char *sql)
 	return statement;
 }
 
+/*
+ * Run the query's statement.  Inside another statement of ours (a policy or a
+ * trigger may call us) no kept plan may make room for a new one.
+ */
+static void
+RunQuery(const DocumentQuery *query, const char *sql)
+{
+	if (StatementsAreRunning())
+		ExecuteWithArgs(sql, query->nargs, query->types, query->values, true);
+	else
+		ReadRun(KeptStatement(query, sql), query->values, 0);
+}
+
 /* "FROM the root WHERE ..." */
 static void
 AppendFrom(StringInfo sql, const DocumentQuery *query)
@@ -594,7 +607,7 @@ QueryPage(DocumentQuery *query, int64 after, int64 limit, int64 offset, int *n)
 					 AddArg(query, Int64GetDatum(limit), INT8OID));
 	if (offset > 0)
 		appendStringInfo(&sql, " OFFSET $%d", AddArg(query, Int64GetDatum(offset), INT8OID));
-	ReadRun(KeptStatement(query, sql.data), query->values, 0);
+	RunQuery(query, sql.data);
 	query->nargs = nargs;
 	*n = (int) SPI_processed;
 	ids = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(int64) * Max(*n, 1));
@@ -616,6 +629,6 @@ QueryCount(DocumentQuery *query)
 	initStringInfo(&sql);
 	appendStringInfoString(&sql, "SELECT pg_catalog.count(*)");
 	AppendFrom(&sql, query);
-	ReadRun(KeptStatement(query, sql.data), query->values, 0);
+	RunQuery(query, sql.data);
 	return DatumGetInt64(ResultDatum(0, 1, &isnull));
 }
