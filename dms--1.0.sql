@@ -265,11 +265,13 @@ CREATE FUNCTION dms.instance_id() RETURNS uuid
 LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
+	-- Not by catching an error: parallel queries cannot.
+	IF to_regclass('dms.store') IS NULL THEN
+		RAISE object_not_in_prerequisite_state USING
+			MESSAGE = 'no schema is deployed in this database',
+			HINT = 'Call dms.deploy_schema() with the ApiSchema of your API first.';
+	END IF;
 	RETURN (SELECT InstanceId FROM dms.Store);
-EXCEPTION WHEN undefined_table THEN
-	RAISE object_not_in_prerequisite_state USING
-		MESSAGE = 'no schema is deployed in this database',
-		HINT = 'Call dms.deploy_schema() with the ApiSchema of your API first.';
 END
 $$;
 COMMENT ON FUNCTION dms.instance_id() IS

@@ -27,6 +27,13 @@ SELECT count(*) AS tables FROM pg_class WHERE relnamespace = 'dms'::regnamespace
 -- is the hash of the whole.
 SELECT dms.deploy_schema(:'transport', :'school') ~ '^[0-9a-f]{64}$' AS deployed;
 SELECT dms.instance_id() IS NOT NULL AS has_instance_id;
+SET min_parallel_table_scan_size = 0;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SELECT count(*) AS rows FROM pg_attribute WHERE dms.instance_id() IS NULL;
+RESET min_parallel_table_scan_size;
+RESET parallel_setup_cost;
+RESET parallel_tuple_cost;
 
 -- A table for each resource and each of its collections; extensions have a
 -- schema of their own.  Comments say what is where.

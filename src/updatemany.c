@@ -339,6 +339,8 @@ BumpItems(Batch *batch)
 		BatchItem  *item = batch->by_id[i];
 
 		if (item->differs)
+			VerifyEdges(item->write.resource, item->document_id);
+		if (item->differs)
 			EtagBump(&item->header, item->write.flat->model->version, false);
 		else
 		{

@@ -44,6 +44,10 @@ my $error = upsert_note("$sabotage; SET dms.verify_edges = on", 2, 10);
 like($error, qr/ERROR:  XX001: edges of document \d+ differ/, 'a sabotaged insert does not');
 like($error, qr/"\Q$source\E": \["the edge to document 1 is missing\."\]/, 'the edge is named');
 like(upsert_note("$sabotage; SET dms.verify_edges = on", 1, 10), qr/ERROR:  XX001/, 'nor does a sabotaged update');
+my $uuid = $node->safe_psql('postgres', q{SELECT dms.resolve('Cascade', 'Note', '{"noteId": 1}')});
+my (undef, undef, $many) = $node->psql('postgres', "$sabotage; SET dms.verify_edges = on;"
+	  . qq{SELECT dms.update_documents('{$uuid}', ARRAY['{"noteId": 1, "schoolReference": {"schoolId": 10}}'::json])});
+like($many, qr/edges of document \d+ differ/, 'nor does one of several');
 is($node->safe_psql('postgres', 'SELECT * FROM dms.audit()'), '', 'nothing of it stays');
 
 # A fraction verifies some, off none.
