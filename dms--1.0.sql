@@ -227,6 +227,57 @@ CREATE TABLE dms.ResourceModel (
 ($ddl$COMMENT ON COLUMN dms.ResourceModel.LoadOrder IS 'level of the type in the graph of references; the order of loading'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.ResourceModel.Model IS 'the compiled model'$ddl$),
 
+($ddl$
+CREATE TABLE dms.IdempotencyKeys (
+	Id uuid PRIMARY KEY,
+	Key varchar(128) NOT NULL CONSTRAINT CK_Key_Valid CHECK (Key ~ '^[A-Za-z0-9-]+$'),
+	Route varchar(256) NOT NULL CONSTRAINT CK_Route_Valid CHECK (starts_with(Route, '/')),
+	HttpMethod varchar(7) NOT NULL CONSTRAINT CK_HttpMethod_Valid
+		CHECK (HttpMethod IN ('GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'HEAD', 'OPTIONS')),
+	StatusCode integer NOT NULL CONSTRAINT CK_StatusCode_Valid CHECK (StatusCode BETWEEN 100 AND 599),
+	ResponseHeaders jsonb,
+	ResponseBody text CONSTRAINT CK_ResponseBody_Size CHECK (octet_length(ResponseBody) <= 1048576),
+	ContentType varchar(256) CONSTRAINT CK_ContentType_Valid CHECK (ContentType ~ '^[^/;\s]+/[^/;\s]+ *(;.*)?$'),
+	CreatedAt timestamptz NOT NULL DEFAULT now(),
+	ClaimedAt timestamptz NOT NULL,
+	ExpiresAt timestamptz NOT NULL,
+	IsProcessed boolean NOT NULL DEFAULT false,
+	ProcessingCompletedAt timestamptz,
+	RequestFingerprint text,
+	CONSTRAINT UX_IdempotencyKey_Composite UNIQUE (Route, HttpMethod, Key),
+	CONSTRAINT CK_ExpiresAt_Greater_Than_CreatedAt CHECK (ExpiresAt > CreatedAt)
+) WITH (fillfactor = 70)$ddl$),
+($ddl$CREATE INDEX IX_IdempotencyKeys_ExpiresAt ON dms.IdempotencyKeys (ExpiresAt)$ddl$),
+($ddl$CREATE INDEX IX_IdempotencyKeys_Route_CreatedAt ON dms.IdempotencyKeys (Route, CreatedAt DESC)$ddl$),
+($ddl$COMMENT ON TABLE dms.IdempotencyKeys IS 'requests that are to run once, and their answers'$ddl$),
+($ddl$COMMENT ON COLUMN dms.IdempotencyKeys.Id IS 'number of the row'$ddl$),
+($ddl$COMMENT ON COLUMN dms.IdempotencyKeys.Key IS 'the key that the client chose'$ddl$),
+($ddl$COMMENT ON COLUMN dms.IdempotencyKeys.Route IS 'the decoded path of the request, without its query'$ddl$),
+($ddl$COMMENT ON COLUMN dms.IdempotencyKeys.HttpMethod IS 'the method of the request'$ddl$),
+($ddl$COMMENT ON COLUMN dms.IdempotencyKeys.StatusCode IS 'status of the answer; 102 while the request is open'$ddl$),
+($ddl$COMMENT ON COLUMN dms.IdempotencyKeys.ResponseHeaders IS 'headers of the answer'$ddl$),
+($ddl$COMMENT ON COLUMN dms.IdempotencyKeys.ResponseBody IS 'body of the answer, if it has one of up to 1 MiB'$ddl$),
+($ddl$COMMENT ON COLUMN dms.IdempotencyKeys.ContentType IS 'type of the body'$ddl$),
+($ddl$COMMENT ON COLUMN dms.IdempotencyKeys.CreatedAt IS 'when the key was first used; never changes'$ddl$),
+($ddl$COMMENT ON COLUMN dms.IdempotencyKeys.ClaimedAt IS 'when the request that has the key began'$ddl$),
+($ddl$COMMENT ON COLUMN dms.IdempotencyKeys.ExpiresAt IS 'when the key is free again'$ddl$),
+($ddl$COMMENT ON COLUMN dms.IdempotencyKeys.IsProcessed IS 'whether the answer is here'$ddl$),
+($ddl$COMMENT ON COLUMN dms.IdempotencyKeys.ProcessingCompletedAt IS 'when the answer came'$ddl$),
+($ddl$COMMENT ON COLUMN dms.IdempotencyKeys.RequestFingerprint IS 'what tells this request from others with the same key: SHA-256 of the body'$ddl$),
+($ddl$
+CREATE FUNCTION dms.idempotencykeys_created_at() RETURNS trigger
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+AS $body$
+BEGIN
+	RAISE integrity_constraint_violation USING MESSAGE = 'CreatedAt of an idempotency key never changes';
+END
+$body$$ddl$),
+($ddl$COMMENT ON FUNCTION dms.idempotencykeys_created_at() IS 'refuses to change when a key was first used'$ddl$),
+($ddl$
+CREATE TRIGGER idempotencykeys_created_at BEFORE UPDATE OF CreatedAt ON dms.IdempotencyKeys
+	FOR EACH ROW WHEN (OLD.CreatedAt IS DISTINCT FROM NEW.CreatedAt)
+	EXECUTE FUNCTION dms.idempotencykeys_created_at()$ddl$),
+
 -- A raw delete queues behind who relies on the identity, like any other.
 ($ddl$
 CREATE FUNCTION dms.document_before_delete() RETURNS trigger
@@ -458,6 +509,56 @@ END
 $$;
 COMMENT ON PROCEDURE dms.process_request(text, text, jsonb, text, dms.response) IS
 'dms.handle_request() in a transaction of its own that is tried up to three times, with pauses of random length, when others are in the way; then the answer is 503';
+
+-- ---------------------------------------------------------------------------
+-- Idempotency keys, for fronts with endpoints of their own.  Requests above
+-- use the same table.
+-- ---------------------------------------------------------------------------
+
+CREATE FUNCTION dms.idempotency_begin(route text, method text, key text,
+	fingerprint text DEFAULT NULL, ttl interval DEFAULT NULL)
+RETURNS TABLE (state text, status_code integer, response_headers jsonb, response_body text, content_type text)
+LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE ROWS 1
+AS 'MODULE_PATHNAME', 'dms_idempotency_begin';
+COMMENT ON FUNCTION dms.idempotency_begin(text, text, text, text, interval) IS
+'claims a key for a request: new (run it, then call dms.idempotency_complete()), done (with the answer that was given), running, or mismatch (the key was used with another fingerprint)';
+
+CREATE FUNCTION dms.idempotency_complete(route text, method text, key text, status_code integer,
+	response_headers jsonb, response_body text, content_type text) RETURNS void
+LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_idempotency_complete';
+COMMENT ON FUNCTION dms.idempotency_complete(text, text, text, integer, jsonb, text, text) IS
+'keeps the answer to a request whose key was claimed, if its status is 2xx; else lets go of the key, so that the request can be sent again';
+
+CREATE FUNCTION dms.purge_idempotency_keys() RETURNS bigint
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_purge_idempotency_keys';
+COMMENT ON FUNCTION dms.purge_idempotency_keys() IS
+'lets go of all idempotency keys that have expired, and returns how many there were';
+
+CREATE FUNCTION dms.idempotency_keys(route text DEFAULT NULL, from_time timestamptz DEFAULT NULL,
+	to_time timestamptz DEFAULT NULL, status integer DEFAULT NULL, page integer DEFAULT 0,
+	page_size integer DEFAULT 50)
+RETURNS TABLE (id uuid, key text, http_route text, http_method text, status_code integer,
+	response_headers jsonb, response_body_bytes integer, content_type text, created_at timestamptz,
+	expires_at timestamptz, is_processed boolean, processing_completed_at timestamptz, is_expired boolean)
+LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_column
+BEGIN
+	RETURN QUERY
+	SELECT k.Id, k.Key::text, k.Route::text, k.HttpMethod::text, k.StatusCode, k.ResponseHeaders,
+		octet_length(k.ResponseBody), k.ContentType::text, k.CreatedAt, k.ExpiresAt, k.IsProcessed,
+		k.ProcessingCompletedAt, k.ExpiresAt <= clock_timestamp()
+	FROM dms.IdempotencyKeys AS k
+	WHERE ($1 IS NULL OR k.Route = $1) AND ($2 IS NULL OR k.CreatedAt >= $2)
+	  AND ($3 IS NULL OR k.CreatedAt < $3) AND ($4 IS NULL OR k.StatusCode = $4)
+	ORDER BY k.CreatedAt DESC, k.Id DESC
+	LIMIT $6 OFFSET $5::bigint * $6;
+END
+$$;
+COMMENT ON FUNCTION dms.idempotency_keys(text, timestamptz, timestamptz, integer, integer, integer) IS
+'the idempotency keys of a route, a time and a status (102: open requests), newest first, in pages from 0';
 
 -- ---------------------------------------------------------------------------
 -- Checking the store.  The audit knows the stored models and the tables and
@@ -855,13 +956,15 @@ VALUES
 	'{store, document, referentialidentity, descriptor, edgesource, referenceedge,
 	effectiveschema, schemacomponent, resourcemodel}'),
 -- Writing runs with the rights of the store's owner: a writer needs no table.
-('writer', '{upsert_document, upsert_documents, update_document, update_documents, delete_document}',
+('writer', '{upsert_document, upsert_documents, update_document, update_documents, delete_document,
+	idempotency_begin, idempotency_complete}',
 	'{}'),
 ('admin', '{core_ddl, deploy_schema, plan_schema, migrate_schema, plan_migration,
 	stored_identities, audit, audit_store, audit_scope, audit_rows, audit_references, audit_documents,
 	audit_edges, audit_identities, audit_descriptors, audit_members, audit_orphans, rebuild_edges, repair,
-	lock_identity_closure, recompute_identities, grant_access}',
-	'{identitylock}')
+	lock_identity_closure, recompute_identities, grant_access,
+	purge_idempotency_keys, idempotency_keys}',
+	'{identitylock, idempotencykeys}')
 $$;
 COMMENT ON FUNCTION dms.access_levels() IS
 'the functions and core tables that each level of access adds to the level before it; the only place that says so';

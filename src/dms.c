@@ -9,6 +9,7 @@
 #include "compat.h"
 #include "faults.h"
 #include "fmgr.h"
+#include "idempotency.h"
 #include "locks.h"
 #include "modelcache.h"
 #include "report.h"
@@ -29,6 +30,7 @@ _PG_init(void)
 	LocksInit();
 	ClosureInit();
 	VerifyInit();
+	IdempotencyInit();
 #ifdef DMS_FAULTS
 	FaultsInit();
 #endif

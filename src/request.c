@@ -17,9 +17,12 @@
 #include "catalog/pg_type.h"
 #include "compat.h"
 #include "documents.h"
+#include "faults.h"
 #include "fmgr.h"
+#include "idempotency.h"
 #include "miscadmin.h"
 #include "modelcache.h"
+#include "naming.h"
 #include "nodes/value.h"
 #include "parser/parse_func.h"
 #include "read.h"
@@ -56,18 +59,24 @@ static const struct
 	[METHOD_DELETE] = {"delete_document", 2, {UUIDOID, INT8OID}},
 };
 
-static void
-CheckRights(const Request *request)
+static bool
+MayRun(const Request *request)
 {
 	Oid			function;
 
 	if (!RequestIsWrite(request))
-		return;
+		return true;
 	function = LookupFuncName(list_make2(makeString("dms"),
 										 makeString(unconstify(char *, verbs[request->method].function))),
 							  verbs[request->method].nargs,
 							  verbs[request->method].types, false);
-	if (!CompatMayExecute(function, GetUserId()))
+	return CompatMayExecute(function, GetUserId());
+}
+
+static void
+CheckRights(const Request *request)
+{
+	if (!MayRun(request))
 		ReportError(PROBLEM_NOT_PERMITTED, "dms.grant_access() gives a role the level writer.",
 					"permission denied for function dms.%s()", verbs[request->method].function);
 }
@@ -299,7 +308,8 @@ RunGuarded(const Request *request, Response *response)
 		RollbackAndReleaseCurrentSubTransaction();
 		MemoryContextSwitchTo(context);
 		CurrentResourceOwner = owner;
-		if (!ResponseOfError(response, error, request->correlation_id))
+		if (!ResponseOfError(response, error, request->correlation_id) &&
+			!FAULT_SKIP("raise_again"))
 			ReThrowError(error);
 		if (request->method == METHOD_DELETE && response->status == 404 &&
 			error->sqlerrcode == ERRCODE_DMS_NO_DOCUMENT)
@@ -309,6 +319,77 @@ RunGuarded(const Request *request, Response *response)
 		}
 	}
 	PG_END_TRY();
+}
+
+/* Run a request whose key was claimed, and keep its answer. */
+static void
+RunClaimed(const Request *request, const IdempotencyKey *key, Response *response)
+{
+	IdempotencyClaim answer = {0};
+
+	RunGuarded(request, response);
+	answer.status = response->status;
+	answer.headers = ResponseHeaders(response);
+	answer.body = response->body;
+	if (!IdempotencyComplete(key, &answer))
+		elog(ERROR, "claim of an idempotency key is gone");
+}
+
+/* Answer as the request with this key was answered before. */
+static void
+Replay(const IdempotencyClaim *claim, Response *response)
+{
+	response->status = claim->status;
+	response->stored_headers = claim->headers;
+	response->body = claim->body;
+}
+
+/*
+ * Run a request once, however often it is sent with its key.  The claim stays
+ * outside of the request's subtransaction: others wait for it, and it decides
+ * whether anything is run at all.
+ */
+static void
+RunOnce(const Request *request, Response *response)
+{
+	IdempotencyKey key = {request->route, request->method_name, request->idempotency_key};
+	const char *body = request->body ? VARDATA_ANY(request->body) : "";
+	size_t		len = request->body ? VARSIZE_ANY_EXHDR(request->body) : 0;
+	Problem    *problem = ProblemNew(PROBLEM_ARGUMENT);
+	IdempotencyClaim claim;
+
+	IdempotencyCheck(&key, problem);
+	if (problem->count > 0)
+	{
+		ResponseProblem(response, problem, request->correlation_id);
+		return;
+	}
+	IdempotencyBegin(&key, Sha256Hex(body, len), NULL, &claim);
+	switch (claim.state)
+	{
+		case IDEMPOTENCY_NEW:
+			RunClaimed(request, &key, response);
+			break;
+		case IDEMPOTENCY_DONE:
+			Replay(&claim, response);
+			break;
+		case IDEMPOTENCY_MISMATCH:
+			ResponseProblem(response, ProblemNew(PROBLEM_KEY_REUSED), request->correlation_id);
+			break;
+		case IDEMPOTENCY_RUNNING:
+			ereport(ERROR,
+					(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+					 errmsg("another request with this idempotency key is open"),
+					 errhint("Try again; it is taken over when its lease of dms.idempotency_lease ends.")));
+	}
+}
+
+/* Can the key of this request matter?  What is refused anyway needs none. */
+static bool
+HasKey(const Request *request)
+{
+	return request->idempotency_key != NULL && RequestIsWrite(request) &&
+		request->nsegments > 0 && MayRun(request) && !FAULT_SKIP("idempotency_claim");
 }
 
 /* Answer a request. */
@@ -325,6 +406,9 @@ dms_handle_request(PG_FUNCTION_ARGS)
 				 PG_ARGISNULL(2) ? NULL : PG_GETARG_JSONB_P(2),
 				 PG_ARGISNULL(3) ? NULL : PG_GETARG_TEXT_PP(3));
 	ResponseInit(&response);
-	RunGuarded(&request, &response);
+	if (HasKey(&request))
+		RunOnce(&request, &response);
+	else
+		RunGuarded(&request, &response);
 	PG_RETURN_DATUM(ResponseRow(fcinfo, &response));
 }

@@ -63,6 +63,24 @@ BEGIN ATOMIC
 	SELECT r.outcome, r.etag FROM dms.update_document(document_uuid, body, if_match) AS r;
 END;
 
+-- The same as requests.
+
+CREATE OR REPLACE FUNCTION request(method text, path text, body json DEFAULT NULL, key text DEFAULT NULL,
+	OUT status integer, OUT etag text, OUT type text)
+LANGUAGE sql VOLATILE
+BEGIN ATOMIC
+	SELECT r.status, r.headers ->> 'ETag', r.body ->> 'type'
+	FROM dms.handle_request(method, path, jsonb_strip_nulls(jsonb_build_object('Idempotency-Key', key)), body::text) AS r;
+END;
+
+CREATE OR REPLACE FUNCTION request_put(endpoint text, document_uuid uuid, body json, key text DEFAULT NULL,
+	OUT status integer, OUT etag text, OUT type text)
+LANGUAGE sql VOLATILE
+BEGIN ATOMIC
+	SELECT r.* FROM request('PUT', concat_ws('/', '/isolation', endpoint, document_uuid),
+		(body::jsonb || jsonb_build_object('id', document_uuid))::json, key) AS r;
+END;
+
 -- Documents by their key as the statement sees it, and by their number.
 
 CREATE OR REPLACE FUNCTION session_uuid(name text)
