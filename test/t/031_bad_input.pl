@@ -27,7 +27,7 @@ my $ALLOWED = qr/^(?:inserted|updated|unchanged|ZD400|23503|23505|22P02|54001)\z
 
 my $node = PostgreSQL::Test::Cluster->new('bad_input');
 $node->init(extra => [ '--encoding=UTF8', '--locale=C' ]);
-$node->append_conf('postgresql.conf', "fsync = off\njit = off");
+$node->append_conf('postgresql.conf', "fsync = off\njit = off\nlog_statement = none");
 $node->start;
 
 my %files = (
@@ -473,7 +473,7 @@ sub write_file
 {
 	my ($name, $content) = @_;
 
-	my $file = "$PostgreSQL::Test::Utils::tmp_check/$name";
+	my $file = $node->basedir . "/$name";
 	unlink $file;
 	append_to_file($file, $content);
 	return $file;

@@ -20,7 +20,7 @@ my $tolerance = 65536;
 
 my $node = PostgreSQL::Test::Cluster->new('write_memory');
 $node->init(extra => [ '--encoding=UTF8', '--locale=C' ]);
-$node->append_conf('postgresql.conf', "fsync = off\njit = off\nautovacuum = off");
+$node->append_conf('postgresql.conf', "fsync = off\njit = off\nlog_statement = none\nautovacuum = off");
 $node->start;
 $node->safe_psql('postgres', "SET client_min_messages = warning; CREATE EXTENSION dms;
 	SELECT dms.deploy_schema(pg_read_file('$top/examples/schemas/school.json')::json,
@@ -73,7 +73,7 @@ sub run_script
 {
 	my ($sql) = @_;
 
-	my $file = "$PostgreSQL::Test::Utils::tmp_check/script.sql";
+	my $file = $node->basedir . "/script.sql";
 	unlink $file;
 	append_to_file($file, $sql);
 	return run_command([ 'psql', '-XqAt', '-d', $node->connstr('postgres'), '-f', $file ]);
