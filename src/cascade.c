@@ -247,6 +247,36 @@ RaiseTaken(const NewIds *list, const ErrorData *error)
 	ProblemRaise(problem, "a document that depends on the changed identity would get one that is taken");
 }
 
+/* Let go of what documents were called. */
+static void
+ForgetOldIds(NewIds *list)
+{
+	SortNewIds(list);
+	list->all_changed = RunOnNewIds(&forget_old, list) == (uint64) list->n;
+}
+
+#ifdef DMS_FAULTS
+/* What must not be: a document claims its id while another still has it. */
+static uint64
+ReplaceOneByOne(NewIds *list)
+{
+	uint64		changed = 0;
+
+	for (int i = 0; i < list->n; i++)
+	{
+		NewIds		one = *list;
+
+		one.ids = list->ids + i;
+		one.n = 1;
+		ForgetOldIds(&one);
+		changed += RunOnNewIds(&claim_missing, &one);
+	}
+	return changed;
+}
+#else
+#define ReplaceOneByOne(list) 0
+#endif
+
 /* Replace ids: all old ones go before the first new one comes. */
 static int64
 ReplaceIds(NewIds *list)
@@ -254,15 +284,14 @@ ReplaceIds(NewIds *list)
 	MemoryContext context = CurrentMemoryContext;
 	volatile int64 changed = 0;
 
-	for (NewIds *l = list; l != NULL; l = l->next)
-	{
-		SortNewIds(l);
-		l->all_changed = RunOnNewIds(&forget_old, l) == (uint64) l->n;
-	}
+	if (!FAULT_SKIP("forget_first"))
+		for (NewIds *l = list; l != NULL; l = l->next)
+			ForgetOldIds(l);
 	PG_TRY();
 	{
 		for (NewIds *l = list; l != NULL; l = l->next)
-			changed += RunOnNewIds(l->all_changed ? &claim_all : &claim_missing, l);
+			changed += FAULT_SKIP("forget_first") ? ReplaceOneByOne(l) :
+				RunOnNewIds(l->all_changed ? &claim_all : &claim_missing, l);
 	}
 	PG_CATCH();
 	{
@@ -372,11 +401,13 @@ CascadeRun(const Closure *closure, const int64 *seeds, int nseeds,
 	int64	   *parents;
 	int64	   *changed;
 
-	if (!FAULT_SKIP("recompute"))
-		RecomputeMembers(closure, seeds, nseeds);
 	parents = OuterParents(closure, members, nmembers, &nparents);
+
+	/* First, because documents that contradict themselves have no identity. */
 	if (!FAULT_SKIP("equality"))
 		CheckEqualities(closure, parents, nparents);
+	if (!FAULT_SKIP("recompute"))
+		RecomputeMembers(closure, seeds, nseeds);
 	members = Without(members, nmembers, written, nwritten, &nothers);
 	parents = Without(parents, nparents, written, nwritten, &nparents);
 	changed = palloc_extended(sizeof(int64) * Max(nothers + nparents, 1), MCXT_ALLOC_HUGE);

@@ -235,7 +235,7 @@ TakeLowest(OpenMembers *open, int *n)
 	*n = 0;
 	for (int i = 0; i < open->n; i++)
 	{
-		if (open->members[i].rank == lowest)
+		if (open->members[i].rank == lowest || FAULT_SKIP("rank_order"))
 			taken[(*n)++] = open->members[i];
 		else
 			open->members[kept++] = open->members[i];
@@ -553,7 +553,13 @@ LockTaken(Closure *closure, const OpenMember *taken, int n, int *nlocked)
 
 	for (int i = 0; i < n; i++)
 		ids[i] = taken[i].id;
-	locked = LockIdentities(ids, n, nlocked);
+	if (closure->size > 0 && FAULT_SKIP("member_lock"))
+	{
+		*nlocked = n;
+		locked = ids;
+	}
+	else
+		locked = LockIdentities(ids, n, nlocked);
 
 	/* Both are ascending: a member that was deleted meanwhile drops out. */
 	for (int i = 0; i < n && at < *nlocked; i++)
@@ -586,8 +592,12 @@ ClosureLock(const int64 *seeds, int nseeds)
 
 		CHECK_FOR_INTERRUPTS();
 		FAULT_PAUSE("before_closure_lock");
+		if (FAULT_SKIP("parents_behind_lock"))
+			for (int i = 0; i < ntaken; i++)
+				OpenParents(closure, &open, &taken[i].id, 1);
 		locked = LockTaken(closure, taken, ntaken, &nlocked);
-		if (nlocked > 0)
+		if (nlocked > 0 && !FAULT_SKIP("parents_behind_lock") &&
+			!(closure->size > 1 && FAULT_SKIP("fixpoint")))
 			OpenParents(closure, &open, locked, nlocked);
 	}
 	return closure;

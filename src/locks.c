@@ -134,7 +134,7 @@ OpenTargets(const FlatDocument *flat, int64 own_id, const int64 *locked,
 
 		if (!NeedsLock(use, own_id) || IsLocked(use->document_id, locked, nlocked))
 			continue;
-		open->targets[n].rank = use->reference->rank;
+		open->targets[n].rank = FAULT_SKIP("rank_order") ? 0 : use->reference->rank;
 		open->targets[n++].document_id = use->document_id;
 	}
 	qsort(open->targets, n, sizeof(LockTarget), CompareTargets);
@@ -235,16 +235,17 @@ RefuseWithoutLockRow(const FlatDocument *flat, int64 own_id,
  * Lock the referenced documents whose identities can change, and make sure
  * that the references still name what was locked.  While we waited, an
  * identity may have moved to another document: that one must be locked and
- * looked at in turn, until a look finds only documents that are locked.
+ * looked at in turn, until a look finds only documents that are locked.  False
+ * when a reference names nothing any more.
  */
-void
+bool
 LockChildren(FlatDocument *flat, int64 own_id)
 {
 	int64	   *locked = NULL;
 	int			nlocked = 0;
 
 	if (FAULT_SKIP("share_lock"))
-		return;
+		return true;
 	for (;;)
 	{
 		LockTargets open;
@@ -253,20 +254,20 @@ LockChildren(FlatDocument *flat, int64 own_id)
 		CHECK_FOR_INTERRUPTS();
 		OpenTargets(flat, own_id, locked, nlocked, &open);
 		if (open.n == 0)
-			return;
+			return true;
 		FAULT_PAUSE(nlocked == 0 ? "before_share_lock" : "before_next_share_lock");
 		nlocked = LockShared(&open, &locked, nlocked);
 		if (FAULT_SKIP("second_look"))
-			return;
+			return true;
 		set = LockedIds(flat, own_id);
 		LookAgain(set);
 		for (int i = 0; i < flat->nuses; i++)
 			if (NeedsLock(&flat->uses[i], own_id))
 				flat->uses[i].document_id = IdSetFind(set, &flat->uses[i].referential_id);
-		ResolveRefuseDescriptors(flat);
-		ResolveRefuseReferences(flat);
+		if (!ResolveComplete(flat))
+			return false;
 		if (FAULT_SKIP("look_loop"))
-			return;
+			return true;
 		RefuseWithoutLockRow(flat, own_id, &open, locked, nlocked);
 	}
 }

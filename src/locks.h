@@ -21,7 +21,7 @@ typedef struct DocumentHeader
 } DocumentHeader;
 
 extern void LocksInit(void);
-extern void LockChildren(FlatDocument *flat, int64 own_id);
+extern bool LockChildren(FlatDocument *flat, int64 own_id);
 extern bool LockDocument(int64 document_id, DocumentHeader *header);
 extern bool LockDocumentAtOnce(int64 document_id, DocumentHeader *header);
 extern bool ReadHeader(int64 document_id, DocumentHeader *header);

@@ -126,7 +126,7 @@ Update(Write *write, const pg_uuid_t *uuid, int64 document_id)
 	ResolveRefuseReferences(write->flat);
 	if (identity)
 		ClosureMakeRoom(&document_id, 1);
-	LockChildren(write->flat, document_id);
+	WriteLockChildren(write, document_id);
 	PG_TRY();
 	{
 		UpdateById(write, uuid, document_id, identity);

@@ -215,7 +215,11 @@ LockAllChildren(Batch *batch)
 		memcpy(merged.uses + at, flat->uses, sizeof(ReferenceUse) * flat->nuses);
 		at += flat->nuses;
 	}
-	LockChildren(&merged, 0);
+	if (!LockChildren(&merged, 0))
+	{
+		ResolveRefuseDescriptors(&merged);
+		ResolveRefuseReferences(&merged);
+	}
 	at = 0;
 	for (int i = 0; i < batch->n; i++)
 	{

@@ -119,7 +119,7 @@ Upsert(Write *write)
 	FAULT_PAUSE("after_resolve");
 	ResolveRefuseDescriptors(write->flat);
 	ResolveRefuseReferences(write->flat);
-	LockChildren(write->flat, document_id);
+	WriteLockChildren(write, document_id);
 	PG_TRY();
 	{
 		ClaimOrFind(write, document_id);

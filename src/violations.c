@@ -66,7 +66,8 @@ RaiseUnresolved(const FlatDocument *flat, const ReferenceModel *reference,
 			(id == 0 || flat->uses[i].document_id == id))
 			ProblemAt(problem, JsonTreePath(flat->uses[i].node), "%s.%s was deleted meanwhile.",
 					  reference->project, reference->resource);
-	ProblemRaise(problem, "document refers to documents that do not exist");
+	ProblemRaise(problem, "document refers to %s that do not exist",
+				 reference->descriptor ? "descriptors" : "documents");
 }
 
 static void

@@ -14,6 +14,7 @@
 #include "miscadmin.h"
 #include "plan.h"
 #include "report.h"
+#include "resolve.h"
 #include "rows.h"
 #include "store.h"
 #include "utils/builtins.h"
@@ -70,6 +71,28 @@ WriteRaiseGone(const Write *write, const pg_uuid_t *uuid)
 	PreconditionCheckAbsent(&write->precondition);
 	ReportError(PROBLEM_NO_DOCUMENT, NULL, "there is no document %s",
 				DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(uuid))));
+}
+
+/*
+ * Lock what the document refers to.  What was lost while we waited is told
+ * after what the preconditions say: who renamed it gave the document another
+ * etag.
+ */
+void
+WriteLockChildren(Write *write, int64 document_id)
+{
+	DocumentHeader header;
+
+	if (LockChildren(write->flat, document_id))
+		return;
+	SnapshotBegin();
+	if (document_id != 0 && ReadHeader(document_id, &header))
+		PreconditionCheck(&write->precondition, &header);
+	else
+		PreconditionCheckAbsent(&write->precondition);
+	SnapshotEnd();
+	ResolveRefuseDescriptors(write->flat);
+	ResolveRefuseReferences(write->flat);
 }
 
 bool

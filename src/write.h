@@ -62,6 +62,7 @@ extern void WriteRefuseKeyChange(const Write *write);
 extern bool WriteLockFound(LockRequest *request);
 extern bool WriteNew(Write *write);
 extern bool WriteLocked(Write *write, DocumentHeader *header, const Closure *closure);
+extern void WriteLockChildren(Write *write, int64 document_id);
 extern bool WriteFinish(Write *write, WriteOutcome outcome,
 						const DocumentHeader *header);
 extern void WriteResultValues(const WriteResult *result, Datum *values);
