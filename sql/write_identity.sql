@@ -78,5 +78,63 @@ SELECT count(*) AS periods FROM edfi.ClassPeriod;
 SELECT upsert('ClassPeriod', '{"classPeriodName": "First period", "schoolReference": {"schoolId": 1}}');
 SELECT count(*) AS periods FROM edfi.ClassPeriod;
 
+--
+-- Several documents at once: all or none.
+--
+SELECT upsert('Course', '{"courseCode": "ALG", "courseTitle": "Algebra", "numberOfParts": 1, "educationOrganizationReference": {"educationOrganizationId": 1}}'),
+	upsert('Session', '{"sessionName": "Fall", "schoolReference": {"schoolId": 1}, "schoolYearTypeReference": {"schoolYear": 2025},
+		"termDescriptor": "uri://ed-fi.org/TermDescriptor#Fall", "beginDate": "2024-08-20", "endDate": "2024-12-20", "totalInstructionalDays": 80}'),
+	upsert('CourseOffering', '{"localCourseCode": "A1", "courseReference": {"courseCode": "ALG", "educationOrganizationId": 1},
+		"schoolReference": {"schoolId": 1}, "sessionReference": {"schoolId": 1, "schoolYear": 2025, "sessionName": "Fall"}}');
+SELECT DocumentUuid AS second FROM dms.Document JOIN edfi.ClassPeriod USING (DocumentId) WHERE ClassPeriodName = '2nd' \gset
+SELECT DocumentUuid AS session FROM dms.Document WHERE ResourceName = 'Session' \gset
+SELECT DocumentUuid AS offering FROM dms.Document WHERE ResourceName = 'CourseOffering' \gset
+
+-- Two documents swap their identities.
+SELECT outcome, document_uuid = :'first' AS is_first, etag FROM dms.update_documents(ARRAY[:'first', :'second']::uuid[], ARRAY[
+	'{"classPeriodName": "2nd", "schoolReference": {"schoolId": 1}}',
+	'{"classPeriodName": "First period", "schoolReference": {"schoolId": 2}}']::json[]);
+SELECT * FROM periods;
+-- What is there already is unchanged.
+SELECT outcome, etag FROM dms.update_documents(ARRAY[:'first', :'second']::uuid[], ARRAY[
+	'{"classPeriodName": "2nd", "schoolReference": {"schoolId": 1}}',
+	'{"classPeriodName": "First period", "schoolReference": {"schoolId": 2}}']::json[]);
+-- Both cannot have the same, one cannot stand there twice, and what is wrong
+-- says which document it is about; nothing of the call remains.
+SELECT outcome FROM dms.update_documents(ARRAY[:'first', :'second']::uuid[], ARRAY[
+	'{"classPeriodName": "3rd", "schoolReference": {"schoolId": 1}}',
+	'{"classPeriodName": "3rd", "schoolReference": {"schoolId": 1}}']::json[]);
+SELECT outcome FROM dms.update_documents(ARRAY[:'first', :'first']::uuid[], ARRAY['{}', '{}']::json[]);
+\set VERBOSITY default
+\set SHOW_CONTEXT always
+SELECT outcome FROM dms.update_documents(ARRAY[:'first', :'second']::uuid[], ARRAY[
+	'{"classPeriodName": "3rd", "schoolReference": {"schoolId": 1}}', '{"classPeriodName": "4th"}']::json[]);
+\set SHOW_CONTEXT errors
+\set VERBOSITY terse
+SELECT outcome FROM dms.update_documents(ARRAY[:'first']::uuid[], ARRAY['{}', '{}']::json[]);
+SELECT * FROM periods;
+
+-- A session is renamed together with an offering in it, whose body names the
+-- session as it will be.  The identity of offerings cannot be changed, but it
+-- follows that of the session.
+SELECT outcome, etag FROM dms.update_documents(ARRAY[:'offering', :'session']::uuid[], ARRAY[
+	'{"localCourseCode": "A1", "localCourseTitle": "Algebra I", "courseReference": {"courseCode": "ALG", "educationOrganizationId": 1},
+		"schoolReference": {"schoolId": 1}, "sessionReference": {"schoolId": 1, "schoolYear": 2025, "sessionName": "Autumn"}}',
+	'{"sessionName": "Autumn", "schoolReference": {"schoolId": 1}, "schoolYearTypeReference": {"schoolYear": 2025},
+		"termDescriptor": "uri://ed-fi.org/TermDescriptor#Fall", "beginDate": "2024-08-20", "endDate": "2024-12-20", "totalInstructionalDays": 80}'
+	]::json[]);
+-- Under its old name the session is not there any more.
+SELECT outcome FROM dms.update_documents(ARRAY[:'offering', :'session']::uuid[], ARRAY[
+	'{"localCourseCode": "A1", "courseReference": {"courseCode": "ALG", "educationOrganizationId": 1},
+		"schoolReference": {"schoolId": 1}, "sessionReference": {"schoolId": 1, "schoolYear": 2025, "sessionName": "Autumn"}}',
+	'{"sessionName": "Fall", "schoolReference": {"schoolId": 1}, "schoolYearTypeReference": {"schoolYear": 2025},
+		"termDescriptor": "uri://ed-fi.org/TermDescriptor#Fall", "beginDate": "2024-08-20", "endDate": "2024-12-20", "totalInstructionalDays": 80}'
+	]::json[]);
+-- And a key of the offering's own stays what it is.
+SELECT outcome FROM dms.update_documents(ARRAY[:'offering']::uuid[], ARRAY[
+	'{"localCourseCode": "A2", "courseReference": {"courseCode": "ALG", "educationOrganizationId": 1},
+		"schoolReference": {"schoolId": 1}, "sessionReference": {"schoolId": 1, "schoolYear": 2025, "sessionName": "Autumn"}}']::json[]);
+SELECT * FROM dms.audit();
+
 \c :database
 DROP DATABASE dms_identity;

@@ -20,11 +20,11 @@ typedef struct RowDiff
 	RowSet		surplus;		/* stored, not wanted */
 	RowSet		changed;		/* both, with new values */
 	RowSet		missing;		/* wanted, not stored */
-}			RowDiff;
+} RowDiff;
 
 /* The stored rows of a document in one table, in order of the key. */
 void
-RowsRead(Resource * resource, int table, int64 document_id, RowSet * rows)
+RowsRead(Resource *resource, int table, int64 document_id, RowSet *rows)
 {
 	int			ncolumns = resource->model->tables[table].ncolumns;
 	Datum		values[1] = {Int64GetDatum(document_id)};
@@ -43,7 +43,7 @@ RowsRead(Resource * resource, int table, int64 document_id, RowSet * rows)
 
 /* Order rows by their ordinals; the document is the same. */
 static int
-CompareKeys(const TableModel *table, const Row * a, const Row * b)
+CompareKeys(const TableModel *table, const Row *a, const Row *b)
 {
 	for (int i = 1; i < table->nkeys; i++)
 	{
@@ -62,7 +62,7 @@ CompareKeys(const TableModel *table, const Row * a, const Row * b)
  * another case keeps the case it has.
  */
 static bool
-SameValues(const TableModel *table, const Row * a, const Row * b)
+SameValues(const TableModel *table, const Row *a, const Row *b)
 {
 	for (int i = table->nkeys; i < table->ncolumns; i++)
 	{
@@ -80,7 +80,7 @@ SameValues(const TableModel *table, const Row * a, const Row * b)
 
 /* Are two sets of rows the same? */
 bool
-RowsEqual(const TableModel *table, const RowSet * a, const RowSet * b)
+RowsEqual(const TableModel *table, const RowSet *a, const RowSet *b)
 {
 	if (a->nrows != b->nrows)
 		return false;
@@ -91,9 +91,30 @@ RowsEqual(const TableModel *table, const RowSet * a, const RowSet * b)
 	return true;
 }
 
+/*
+ * Has the document the identity columns of the body?  Where they are equal and
+ * the identity is not, it follows that of a document it refers to.
+ */
+bool
+RowsSameKey(Resource *resource, int64 document_id, const FlatDocument *flat)
+{
+	const TableModel *root = &resource->model->tables[0];
+	const Row  *wanted = &flat->tables[0].rows[0];
+	RowSet		stored;
+
+	RowsRead(resource, 0, document_id, &stored);
+	if (stored.nrows == 0)
+		return false;
+	for (int i = root->nkeys; i < root->ncolumns; i++)
+		if (root->columns[i].identity &&
+			!ValueDatumsEqual(stored.rows[0].values[i], wanted->values[i], root->columns[i].value.type))
+			return false;
+	return true;
+}
+
 /* Is what is stored what the body says, in the active snapshot? */
 bool
-RowsUnchanged(Resource * resource, int64 document_id, const FlatDocument * flat)
+RowsUnchanged(Resource *resource, int64 document_id, const FlatDocument *flat)
 {
 	for (int i = 0; i < resource->model->ntables; i++)
 	{
@@ -107,7 +128,7 @@ RowsUnchanged(Resource * resource, int64 document_id, const FlatDocument * flat)
 }
 
 static void
-AddTo(RowSet * set, const Row * row, int most)
+AddTo(RowSet *set, const Row *row, int most)
 {
 	if (set->rows == NULL)
 		set->rows = palloc(sizeof(Row) * most);
@@ -116,8 +137,8 @@ AddTo(RowSet * set, const Row * row, int most)
 
 /* Walk both sets in order of the key. */
 static void
-DiffRows(const TableModel *table, const RowSet * stored, const RowSet * wanted,
-		 bool identity, RowDiff * diff)
+DiffRows(const TableModel *table, const RowSet *stored, const RowSet *wanted,
+		 bool identity, RowDiff *diff)
 {
 	int			most = stored->nrows + wanted->nrows;
 	int			i = 0;
@@ -149,7 +170,7 @@ DiffRows(const TableModel *table, const RowSet * stored, const RowSet * wanted,
  * one row that a document has in the table, or an array a column.
  */
 static void
-RunOnRows(Statement *statement, const RowColumns * columns, const RowSet * rows,
+RunOnRows(Statement *statement, const RowColumns *columns, const RowSet *rows,
 		  int64 document_id)
 {
 	Datum	   *values = palloc(sizeof(Datum) * (columns->ncolumns + 1));
@@ -182,7 +203,7 @@ RunOnRows(Statement *statement, const RowColumns * columns, const RowSet * rows,
 }
 
 static void
-InsertRows(Resource * resource, int table, const RowSet * rows, int64 document_id)
+InsertRows(Resource *resource, int table, const RowSet *rows, int64 document_id)
 {
 	RowColumns	columns;
 	Statement  *statement;
@@ -195,7 +216,7 @@ InsertRows(Resource * resource, int table, const RowSet * rows, int64 document_i
 
 /* All rows of a new document, parents first. */
 void
-RowsInsert(Resource * resource, const FlatDocument * flat)
+RowsInsert(Resource *resource, const FlatDocument *flat)
 {
 	int64		document_id = DatumGetInt64(flat->tables[0].rows[0].values[0]);
 
@@ -216,7 +237,7 @@ RowsInsert(Resource * resource, const FlatDocument * flat)
  * Returns whether anything differed.
  */
 bool
-RowsUpdate(Resource * resource, int64 document_id, const FlatDocument * flat,
+RowsUpdate(Resource *resource, int64 document_id, const FlatDocument *flat,
 		   bool identity)
 {
 	const ResourceModel *model = resource->model;

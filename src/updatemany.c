@@ -167,6 +167,22 @@ ResolveUse(Batch *batch, ReferenceUse *use)
 		use->document_id = 0;
 }
 
+/*
+ * Does the identity change only because a document of the batch that it is
+ * made of changes its own?  Dependents follow whatever their own flag says.
+ */
+static bool
+FollowsBatch(BatchItem *item)
+{
+	FlatDocument *flat = item->write.flat;
+
+	if (!ResolveComplete(flat))
+		return false;
+	FlattenSetDocumentId(flat, item->document_id);
+	FlattenSetReferences(flat);
+	return RowsSameKey(item->write.resource, item->document_id, flat);
+}
+
 /* References and changes of identity of all documents, in one snapshot. */
 static void
 ResolveItems(Batch *batch)
@@ -182,7 +198,7 @@ ResolveItems(Batch *batch)
 			ResolveUse(batch, &flat->uses[i]);
 		item->identity = WriteIdentityDiffers(&item->write, item->document_id);
 		ResolveRefuseDescriptors(flat);
-		if (item->identity)
+		if (item->identity && !FollowsBatch(item))
 			WriteRefuseKeyChange(&item->write);
 		ResolveRefuseReferences(flat);
 	}
