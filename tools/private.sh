@@ -42,6 +42,20 @@ find_pg_config() {
 	export PG_CONFIG
 }
 
+# Prints a Python that can run the front of the examples: the first on the path
+# may be one that knows nothing of Debian's packages.
+front_python() {
+	local python
+
+	for python in python3 /usr/bin/python3; do
+		if "$python" -c "import psycopg2" 2>/dev/null; then
+			echo "$python"
+			return
+		fi
+	done
+	return 1
+}
+
 # Prints the Debian packages that are needed and not there.
 missing_packages() {
 	if ! find_pg_config || [ ! -x "$("$PG_CONFIG" --bindir)/postgres" ] ||
@@ -57,6 +71,7 @@ missing_packages() {
 	command -v make >/dev/null || echo make
 	command -v prove >/dev/null || echo perl
 	perl -MIPC::Run -e 1 2>/dev/null || echo libipc-run-perl
+	front_python >/dev/null || echo python3-psycopg2
 }
 
 install_missing() {

@@ -1,0 +1,81 @@
+# The HTTP front of the examples: one document from many retries of one request.
+use strict;
+use warnings;
+
+use FindBin;
+use HTTP::Tiny;
+use IPC::Run;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+# The first Python on the path may know nothing of Debian's packages.
+my ($python) = grep { system(qq($_ -c "import psycopg2" 2>/dev/null)) == 0 } qw(python3 /usr/bin/python3);
+plan skip_all => 'python3-psycopg2 is not installed' unless defined $python;
+
+my $node = PostgreSQL::Test::Cluster->new('http');
+$node->init(extra => [ '--encoding=UTF8', '--locale=C' ]);
+$node->append_conf('postgresql.conf', "fsync = off\nmax_connections = 60\nlog_statement = none");
+$node->start;
+
+my $schema = slurp_file("$FindBin::RealBin/../../examples/schemas/school.json");
+$node->safe_psql('postgres', "SET client_min_messages = warning; CREATE EXTENSION dms; SELECT dms.deploy_schema(\$schema\$$schema\$schema\$)");
+
+my ($out, $err) = ('', '');
+my $server = IPC::Run::start([ $python, "$FindBin::RealBin/../../examples/http/serve.py", '--port', 0, $node->connstr('postgres') ],
+	'<', \undef, '>', \$out, '2>', \$err, IPC::Run::timeout(300));
+$server->pump until $out =~ /(http:\S+)\n/ || !$server->pumpable;
+my ($url) = $out =~ /(http:\S+)\n/ or die "the front did not start: $err";
+
+my $http = HTTP::Tiny->new;
+my $body = '{"studentUniqueId": "1", "firstName": "Ünal", "lastSurname": "King", "birthDate": "2014-02-03"}';
+
+# Sixteen processes send the request at the same time.
+my @children;
+for my $i (1 .. 16)
+{
+	my $pid = open(my $pipe, '-|') // die "cannot fork: $!";
+
+	if ($pid == 0)
+	{
+		my $answer = HTTP::Tiny->new->post("$url/ed-fi/students",
+			{ headers => { 'Content-Type' => 'application/json', 'Idempotency-Key' => 'retry-1' }, content => $body });
+		print join(' ', $answer->{status}, $answer->{headers}{location} // '', $answer->{headers}{etag} // ''), "\n";
+		close STDOUT;
+		require POSIX;
+		POSIX::_exit(0);
+	}
+	push @children, $pipe;
+}
+my %answers;
+$answers{ join '', <$_> }++ foreach @children;
+is(scalar(keys %answers), 1, 'concurrent retries get one answer');
+my ($first) = keys %answers;
+like($first, qr{^201 /ed-fi/students/[0-9a-f-]{36} "1"$}m, 'which is 201 with Location and ETag');
+my ($location) = $first =~ /^201 (\S+)/;
+is($node->safe_psql('postgres', 'SELECT count(*), max(Etag) FROM dms.Document'), '1|1', 'and there is one document');
+
+my $answer = $http->get("$url$location");
+is("$answer->{status} $answer->{headers}{etag} $answer->{headers}{'content-type'}", '200 "1" application/json; charset=utf-8', 'it can be read');
+like($answer->{content}, qr/"firstName":"Ünal"/, 'as it was written');
+is($http->get("$url$location", { headers => { 'If-None-Match' => '"1"' } })->{status}, 304, 'it has not changed');
+is($http->request('HEAD', "$url$location")->{status}, 200, 'HEAD is GET without a body');
+$answer = $http->get("$url/ed-fi/students?totalCount=true&firstName=%C3%9Cnal");
+is("$answer->{status} $answer->{headers}{'total-count'}", '200 1', 'it can be found');
+$answer = $http->post("$url/ed-fi/students", { headers => { 'Idempotency-Key' => 'retry-1', 'Content-Type' => 'application/json' }, content => '{}' });
+is($answer->{status}, 422, 'another body with the same key is refused');
+$answer = $http->request('PATCH', "$url$location", { content => '{}' });
+is("$answer->{status} $answer->{headers}{allow} $answer->{headers}{'content-type'}", '405 GET, PUT, DELETE application/problem+json', 'a method that does not fit');
+is($http->post("$url/ed-fi/students", { content => "\xff" })->{status}, 400, 'a body that is no text');
+is($http->request('DELETE', "$url$location", { headers => { 'If-Match' => '"2"' } })->{status}, 412, 'changed meanwhile');
+is($http->request('DELETE', "$url$location", { headers => { 'If-Match' => '"1"' } })->{status}, 204, 'deleted');
+is($http->get("$url$location")->{status}, 404, 'and gone');
+
+# The database goes away and comes back: the front connects again.
+$node->restart;
+my @statuses = map { $http->get("$url/ed-fi/students")->{status} } 1 .. 20;
+is($statuses[-1], 200, 'the front survives a restart of the database');
+
+$server->kill_kill;
+$node->stop;
+done_testing();
