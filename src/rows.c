@@ -22,14 +22,23 @@ typedef struct RowDiff
 	RowSet		missing;		/* wanted, not stored */
 } RowDiff;
 
-/* The stored rows of a document in one table, in order of the key. */
-void
-RowsRead(Resource *resource, int table, int64 document_id, RowSet *rows)
+/*
+ * The stored rows of a document in one table, in order of the key.  Tables are
+ * read parents first; where the parent has no row, there is none to be read.
+ */
+static void
+ReadTable(Resource *resource, int table, int64 document_id, RowSet *stored)
 {
 	int			ncolumns = resource->model->tables[table].ncolumns;
+	int			parent = resource->model->tables[table].parent;
+	RowSet	   *rows = &stored[table];
 	Datum		values[1] = {Int64GetDatum(document_id)};
-	uint64		n = StatementRun(RowStatementRead(resource, table), values, NULL, true, 0);
+	uint64		n;
 
+	memset(rows, 0, sizeof(RowSet));
+	if (parent >= 0 && stored[parent].nrows == 0)
+		return;
+	n = StatementRun(RowStatementRead(resource, table), values, NULL, true, 0);
 	rows->nrows = rows->capacity = (int) n;
 	rows->rows = palloc(sizeof(Row) * Max(n, 1));
 	for (uint64 i = 0; i < n; i++)
@@ -79,8 +88,8 @@ SameValues(const TableModel *table, const Row *a, const Row *b)
 }
 
 /* Are two sets of rows the same? */
-bool
-RowsEqual(const TableModel *table, const RowSet *a, const RowSet *b)
+static bool
+SameRows(const TableModel *table, const RowSet *a, const RowSet *b)
 {
 	if (a->nrows != b->nrows)
 		return false;
@@ -102,7 +111,7 @@ RowsSameKey(Resource *resource, int64 document_id, const FlatDocument *flat)
 	const Row  *wanted = &flat->tables[0].rows[0];
 	RowSet		stored;
 
-	RowsRead(resource, 0, document_id, &stored);
+	ReadTable(resource, 0, document_id, &stored);
 	if (stored.nrows == 0)
 		return false;
 	for (int i = root->nkeys; i < root->ncolumns; i++)
@@ -116,12 +125,12 @@ RowsSameKey(Resource *resource, int64 document_id, const FlatDocument *flat)
 bool
 RowsUnchanged(Resource *resource, int64 document_id, const FlatDocument *flat)
 {
+	RowSet	   *stored = palloc(sizeof(RowSet) * resource->model->ntables);
+
 	for (int i = 0; i < resource->model->ntables; i++)
 	{
-		RowSet		stored;
-
-		RowsRead(resource, i, document_id, &stored);
-		if (!RowsEqual(&resource->model->tables[i], &stored, &flat->tables[i]))
+		ReadTable(resource, i, document_id, stored);
+		if (!SameRows(&resource->model->tables[i], &stored[i], &flat->tables[i]))
 			return false;
 	}
 	return true;
@@ -242,16 +251,15 @@ RowsUpdate(Resource *resource, int64 document_id, const FlatDocument *flat,
 {
 	const ResourceModel *model = resource->model;
 	RowDiff    *diffs = palloc(sizeof(RowDiff) * model->ntables);
+	RowSet	   *stored = palloc(sizeof(RowSet) * model->ntables);
 	RowColumns	columns;
 	bool		any = false;
 
 	SnapshotBegin();
 	for (int i = 0; i < model->ntables; i++)
 	{
-		RowSet		stored;
-
-		RowsRead(resource, i, document_id, &stored);
-		DiffRows(&model->tables[i], &stored, &flat->tables[i], identity, &diffs[i]);
+		ReadTable(resource, i, document_id, stored);
+		DiffRows(&model->tables[i], &stored[i], &flat->tables[i], identity, &diffs[i]);
 		any |= diffs[i].surplus.nrows + diffs[i].changed.nrows + diffs[i].missing.nrows > 0;
 	}
 	SnapshotEnd();
