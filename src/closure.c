@@ -277,10 +277,10 @@ LockIdentities(const int64 *ids, int n, int *nlocked)
 static void
 CloseGate(void)
 {
-	uint64		generation = StoreGeneration();
+	uint64		deploys = StoreDeploys();
 
 	StoreGateClose();
-	if (StoreGeneration() != generation)
+	if (StoreDeploys() != deploys)
 		ereport(ERROR,
 				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 				 errmsg("could not serialize access due to a concurrent deploy")));

@@ -368,6 +368,7 @@ FirstDeploy(ApiSchema *schema, const char *hash)
 		RecordModel(((ModelEntry *) lfirst(cell))->model);
 	RecordDeploy(schema, hash);
 	CacheInvalidateRelcacheByRelid(StoreTable(STORE_RESOURCE_MODEL));
+	CacheInvalidateRelcacheByRelid(StoreTable(STORE_EFFECTIVE_SCHEMA));
 	AccessReapply();
 	ereport(NOTICE,
 			(errmsg("deployed %d resources: %d tables, %d indexes, %d foreign keys",

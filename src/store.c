@@ -24,12 +24,14 @@ static const char *const table_names[STORE_TABLES] = {
 	[STORE_DOCUMENT] = "document",
 	[STORE_REFERENCE_EDGE] = "referenceedge",
 	[STORE_RESOURCE_MODEL] = "resourcemodel",
+	[STORE_EFFECTIVE_SCHEMA] = "effectiveschema",
 };
 
 static Oid	table_oids[STORE_TABLES];
 static bool tables_known = false;
 static Oid	owner = InvalidOid;
 static uint64 generation = 1;
+static uint64 deploys = 1;
 static bool lock_nowait = false;
 
 /*
@@ -44,6 +46,8 @@ StoreInvalidate(Datum arg pg_attribute_unused(), Oid relid)
 			tables_known = false;
 	if (relid == InvalidOid || relid == table_oids[STORE_RESOURCE_MODEL])
 		generation++;
+	if (relid == InvalidOid || relid == table_oids[STORE_EFFECTIVE_SCHEMA])
+		deploys++;
 }
 
 void
@@ -152,6 +156,16 @@ uint64
 StoreGeneration(void)
 {
 	return generation;
+}
+
+/*
+ * Changes whenever another schema may have been deployed.  Unlike the stored
+ * models, the table of deploys is too small for autovacuum to look at.
+ */
+uint64
+StoreDeploys(void)
+{
+	return deploys;
 }
 
 bool
