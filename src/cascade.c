@@ -44,8 +44,8 @@ typedef struct NewIds
 {
 	const char *project;
 	const char *resource;
-	NewId	   *ids;			/* sorted, so that index pages are met in
-								 * order */
+	NewId	   *ids;			/* by document, then by id: index pages are
+								 * met in order */
 	int			n;
 	bool		all_changed;	/* every document had another id */
 	struct NewIds *next;
@@ -69,9 +69,12 @@ static Statement claim_identity = {
 
 static const Oid recompute_types[] = {INT8ARRAYOID, UUIDARRAYOID, TEXTOID, TEXTOID};
 
+/* Unnested in a list of columns: in FROM, each would be stored first. */
+#define NEW_IDS_SQL \
+	" (SELECT pg_catalog.unnest($1) AS doc, pg_catalog.unnest($2) AS id OFFSET 0) AS u"
+
 static Statement forget_old = {
-	.sql = "DELETE FROM dms.ReferentialIdentity AS r"
-	" USING ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2)) AS u (doc, id)"
+	.sql = "DELETE FROM dms.ReferentialIdentity AS r USING" NEW_IDS_SQL
 	" WHERE r.DocumentId OPERATOR(pg_catalog.=) u.doc"
 	" AND r.ProjectName OPERATOR(pg_catalog.=) $3::pg_catalog.varchar"
 	" AND r.ResourceName OPERATOR(pg_catalog.=) $4::pg_catalog.varchar"
@@ -82,7 +85,7 @@ static Statement forget_old = {
 
 #define CLAIM_SQL \
 	"INSERT INTO dms.ReferentialIdentity (ReferentialId, DocumentId, ProjectName, ResourceName)" \
-	" SELECT u.id, u.doc, $3, $4 FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2)) AS u (doc, id)"
+	" SELECT u.id, u.doc, $3, $4 FROM" NEW_IDS_SQL
 
 static Statement claim_all = {.sql = CLAIM_SQL,.nargs = 4,.argtypes = recompute_types};
 
@@ -247,12 +250,15 @@ RaiseTaken(const NewIds *list, const ErrorData *error)
 	ProblemRaise(problem, "a document that depends on the changed identity would get one that is taken");
 }
 
-/* Let go of what documents were called. */
+/*
+ * Let go of what documents were called, found by document; the new ids are then
+ * claimed in the order of the index that they go to.
+ */
 static void
 ForgetOldIds(NewIds *list)
 {
-	SortNewIds(list);
 	list->all_changed = RunOnNewIds(&forget_old, list) == (uint64) list->n;
+	SortNewIds(list);
 }
 
 #ifdef DMS_FAULTS
