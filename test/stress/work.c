@@ -2,6 +2,7 @@
  * work.c
  *		One session of the stress test: transactions at random.
  */
+#include <ctype.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -127,6 +128,8 @@ prepare_all(PGconn *conn)
 	prepare(conn, "swap", "SELECT outcome, document_uuid, document_id, etag FROM dms.update_documents(ARRAY[$1, $2]::uuid[], ARRAY[$3, $4]::json[])");
 	prepare(conn, "delete", "SELECT dms.delete_document($1, $2)");
 	prepare(conn, "read", "SELECT dms.get_document($1)");
+	prepare(conn, "request", "SELECT r.body FROM dms.handle_request('GET', '/ed-fi/' || $1 || '/' || $2) AS r WHERE r.status = 200");
+	prepare(conn, "page", "SELECT q FROM dms.query_documents('Ed-Fi', $1, page_limit => 5, page_offset => $2::bigint) AS q");
 	for (int i = 0; i < NTYPES; i++)
 	{
 		const char *resource = types[i].resource;
@@ -427,6 +430,42 @@ run_compare(Session *session, TypeId type)
 	return outcome;
 }
 
+/* What a client gets by a request, or page by page, is the same. */
+static Outcome
+run_request(Session *session, TypeId type)
+{
+	Subject		subject;
+	char		endpoint[64];
+	char		offset[12];
+	bool		page = chance(&session->random, 50);
+	const char *values[2] = {endpoint, page ? offset : subject.uuid};
+	PGresult   *result;
+	Outcome		outcome = DONE;
+
+	if (!pick(session, type, &subject))
+		return DONE;
+	snprintf(endpoint, sizeof(endpoint), "%ss", types[type].resource);
+	endpoint[0] = (char) tolower((unsigned char) endpoint[0]);
+	snprintf(offset, sizeof(offset), "%u", draw(&session->random, 40));
+	result = execute(session, page ? "page" : "request", 2, values);
+	if (PQresultStatus(result) != PGRES_TUPLES_OK)
+		outcome = judge(session, READ, result, endpoint);
+	else
+		count(READ, page ? "paged" : "requested");
+	for (int i = 0; outcome == DONE && i < PQntuples(result); i++)
+	{
+		const char *body = PQgetvalue(result, i, 0);
+		char		uuid[37];
+
+		if (sscanf(body, "{\"id\"%*[ :\"]%36[0-9a-f-]", uuid) == 1)
+			seen_representation(uuid, body);
+		else
+			finding("a representation does not begin with its id: %s", body);
+	}
+	PQclear(result);
+	return outcome;
+}
+
 /* A new document, or an update by identity. */
 static Outcome
 step_upsert(Session *session)
@@ -569,8 +608,10 @@ run_transaction(Session *session)
 	session->writing = false;
 	if (what < 15)
 		return run_read(session);
-	if (what < 20)
+	if (what < 19)
 		return run_compare(session, SESSION + draw(&session->random, NTYPES - SESSION));
+	if (what < 23)
+		return run_request(session, SESSION + draw(&session->random, NTYPES - SESSION));
 	return run_writes(session);
 }
 

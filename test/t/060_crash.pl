@@ -4,8 +4,7 @@
 use strict;
 use warnings;
 
-use Cwd qw(abs_path);
-use File::Basename;
+use FindBin;
 use IPC::Run;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -38,7 +37,7 @@ $node->append_conf('postgresql.conf', q{
 $node->start;
 $node->safe_psql('postgres', 'CREATE DATABASE crash');
 
-my $top = dirname(dirname(dirname(abs_path(__FILE__))));
+my $top = "$FindBin::RealBin/../..";
 my ($out, $err) = ('', '');
 my $run = IPC::Run::start(
 	[
