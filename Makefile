@@ -76,6 +76,13 @@ else
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)
 
+# Only what PostgreSQL calls is visible: the rest needs no look-up when a session
+# loads the library.  PostgreSQL 16 and later do this by themselves.
+ifeq ($(PORTNAME),linux)
+SHLIB_LINK += -Wl,--version-script=$(TOP)/src/exports.map
+dms.so: $(TOP)/src/exports.map
+endif
+
 $(OBJS): $(TOP)/Makefile
 -include $(OBJS:.o=.d)
 

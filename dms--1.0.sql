@@ -146,7 +146,7 @@ CREATE TABLE dms.ReferenceEdge (
 )$ddl$),
 ($ddl$
 CREATE INDEX referenceedge_child_ix ON dms.ReferenceEdge (ChildDocumentId)
-	INCLUDE (ParentDocumentId, EdgeSourceId)$ddl$),
+	INCLUDE (ParentDocumentId, EdgeSourceId, IsIdentityComponent)$ddl$),
 ($ddl$
 CREATE INDEX referenceedge_identity_ix ON dms.ReferenceEdge (ChildDocumentId)
 	INCLUDE (ParentDocumentId, EdgeSourceId) WHERE IsIdentityComponent$ddl$),

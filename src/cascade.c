@@ -354,20 +354,6 @@ RecomputeMembers(const Closure *closure, const int64 *seeds, int nseeds)
 		ReplaceIds(list);
 }
 
-/* The parents of the members that are no members themselves. */
-static int64 *
-OuterParents(const Closure *closure, const int64 *members, int nmembers, int *n)
-{
-	int			nparents;
-	int64	   *parents = ParentsOf(members, nmembers, &nparents);
-
-	*n = 0;
-	for (int i = 0; i < nparents; i++)
-		if (!ClosureHas(closure, parents[i]))
-			parents[(*n)++] = parents[i];
-	return parents;
-}
-
 /* Members and parents by type; see that their references still agree. */
 static void
 CheckEqualities(const Closure *closure, const int64 *parents, int nparents)
@@ -407,7 +393,7 @@ CascadeRun(const Closure *closure, const int64 *seeds, int nseeds,
 	int64	   *parents;
 	int64	   *changed;
 
-	parents = OuterParents(closure, members, nmembers, &nparents);
+	parents = ClosureOuterParents(closure, &nparents);
 
 	/* First, because documents that contradict themselves have no identity. */
 	if (!FAULT_SKIP("equality"))

@@ -87,15 +87,9 @@ static Statement read_types = {
 	.argtypes = id_array,
 };
 
-static Statement read_identity_parents = {
-	.sql = "SELECT ParentDocumentId, EdgeSourceId FROM dms.ReferenceEdge"
-	" WHERE ChildDocumentId OPERATOR(pg_catalog.=) ANY ($1) AND IsIdentityComponent",
-	.nargs = 1,
-	.argtypes = id_array,
-};
-
+/* All from one index; its entries hold the other columns. */
 static Statement read_parents = {
-	.sql = "SELECT ParentDocumentId FROM dms.ReferenceEdge"
+	.sql = "SELECT ParentDocumentId, EdgeSourceId, IsIdentityComponent FROM dms.ReferenceEdge"
 	" WHERE ChildDocumentId OPERATOR(pg_catalog.=) ANY ($1)",
 	.nargs = 1,
 	.argtypes = id_array,
@@ -292,7 +286,7 @@ typedef struct LockAttempt
 	const int64 *ids;
 	int			n;
 	int			locked;
-}			LockAttempt;
+} LockAttempt;
 
 static bool
 TryIdentities(void *arg)
@@ -397,32 +391,44 @@ ReadDecisively(Statement *statement, Datum *values)
 				 errmsg("could not serialize access due to concurrent changes of references")));
 }
 
-/* All documents that refer to one of these, each once, ascending. */
-int64 *
-ParentsOf(const int64 *ids, int n, int *nparents)
+/* Does any document refer to this one? */
+bool
+HasParents(int64 document_id)
 {
-	Datum		values[1] = {Int8ArrayDatum(n, ids)};
-	int64	   *parents;
-	int			nfound;
+	Datum		values[1] = {Int8ArrayDatum(1, &document_id)};
+	bool		found;
 
 	ReadDecisively(&read_parents, values);
-	parents = SortedIds(&nfound);
+	found = SPI_processed > 0;
 	SPI_freetuptable(SPI_tuptable);
-	*nparents = 0;
-	for (int i = 0; i < nfound; i++)
-		if (i == 0 || parents[i] != parents[*nparents - 1])
-			parents[(*nparents)++] = parents[i];
-	return parents;
+	return found;
 }
 
-/* Open the parents, over identity components, of what was just locked. */
 static void
-OpenParents(const Closure *closure, OpenMembers *open, const int64 *ids, int n)
+AddParent(Closure *closure, int64 parent)
+{
+	if (closure->nparents == closure->parents_capacity)
+	{
+		closure->parents_capacity = Max(16, closure->parents_capacity * 2);
+		closure->parents = closure->parents ?
+			repalloc_huge(closure->parents, sizeof(int64) * closure->parents_capacity) :
+			palloc(sizeof(int64) * closure->parents_capacity);
+	}
+	closure->parents[closure->nparents++] = parent;
+}
+
+/*
+ * Find the parents of what was just locked, and open those over identity
+ * components.  Behind the lock no new reference to a member can appear, of
+ * whatever kind; so all parents can be noted now.
+ */
+static void
+OpenParents(Closure *closure, OpenMembers *open, const int64 *ids, int n)
 {
 	Datum		values[1] = {Int8ArrayDatum(n, ids)};
 	bool		isnull;
 
-	ReadDecisively(&read_identity_parents, values);
+	ReadDecisively(&read_parents, values);
 	for (uint64 i = 0; i < SPI_processed; i++)
 	{
 		int64		parent = DatumGetInt64(ResultDatum(i, 1, &isnull));
@@ -433,7 +439,8 @@ OpenParents(const Closure *closure, OpenMembers *open, const int64 *ids, int n)
 			ereport(ERROR,
 					(errcode(ERRCODE_DATA_CORRUPTED),
 					 errmsg("reference edge of document " INT64_FORMAT " has the unknown source " INT64_FORMAT, parent, source)));
-		if (!ClosureHas(closure, parent))
+		AddParent(closure, parent);
+		if (DatumGetBool(ResultDatum(i, 3, &isnull)) && !ClosureHas(closure, parent))
 			AddOpen(open, type->type, parent);
 	}
 	SPI_freetuptable(SPI_tuptable);
@@ -512,6 +519,24 @@ ClosureIds(const Closure *closure, int *n)
 	}
 	qsort(ids, *n, sizeof(int64), CompareIds);
 	return ids;
+}
+
+/* Who refers to members without being one, ascending, each once. */
+int64 *
+ClosureOuterParents(const Closure *closure, int *n)
+{
+	int64	   *parents = palloc_extended(sizeof(int64) * Max(closure->nparents, 1), MCXT_ALLOC_HUGE);
+	int			found = 0;
+
+	for (int i = 0; i < closure->nparents; i++)
+		if (!ClosureHas(closure, closure->parents[i]))
+			parents[found++] = closure->parents[i];
+	qsort(parents, found, sizeof(int64), CompareIds);
+	*n = 0;
+	for (int i = 0; i < found; i++)
+		if (i == 0 || parents[i] != parents[*n - 1])
+			parents[(*n)++] = parents[i];
+	return parents;
 }
 
 static Closure *

@@ -27,6 +27,9 @@ typedef struct Closure
 	ClosureType *types;
 	int64		size;
 	HTAB	   *members;		/* all DocumentIds, locked */
+	int64	   *parents;		/* who refers to a member, some more than once */
+	int			nparents;
+	int			parents_capacity;
 } Closure;
 
 extern void ClosureInit(void);
@@ -34,9 +37,10 @@ extern void ClosureMakeRoom(const int64 *ids, int n);
 extern Closure *ClosureLock(const int64 *seeds, int nseeds);
 extern bool ClosureHas(const Closure *closure, int64 document_id);
 extern int64 *ClosureIds(const Closure *closure, int *n);
+extern int64 *ClosureOuterParents(const Closure *closure, int *n);
 extern ClosureType *ClosureGroup(const int64 *ids, int n);
 extern int64 *IdsOfArgument(ArrayType *array, int *n);
-extern int64 *ParentsOf(const int64 *ids, int n, int *nparents);
+extern bool HasParents(int64 document_id);
 extern bool LockIdentityFirst(int64 document_id);
 
 #endif							/* DMS_CLOSURE_H */

@@ -418,7 +418,10 @@ static void
 EmitTriggerFunction(Writer *writer, const char *name, const char *body,
 					const char *comment)
 {
-	/* A plan for one document is a plan for many: never plan anew, never scan. */
+	/*
+	 * A plan for one document is a plan for many: never plan anew, never
+	 * scan.
+	 */
 	Emit(writer, psprintf("CREATE OR REPLACE FUNCTION dms.%s() RETURNS trigger\n"
 						  "LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp\n"
 						  "SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET jit = off\n"

@@ -89,10 +89,7 @@ RefuseReferenced(const Delete *delete)
 static void
 LookAgain(const Delete *delete)
 {
-	int			n;
-
-	(void) ParentsOf(&delete->document_id, 1, &n);
-	if (n == 0)
+	if (!HasParents(delete->document_id))
 		return;
 	SnapshotBegin();
 	RefuseReferenced(delete);
@@ -218,7 +215,7 @@ RunDelete(const Delete *delete)
 	DocumentHeader header;
 
 	SnapshotBegin();
-	if (!ReadHeader(delete->document_id, &header))
+	if (!HeaderRead(delete->document_id, &header))
 		RaiseGone(delete);
 	PreconditionCheck(&delete->precondition, &header);
 	RefuseReferenced(delete);
@@ -240,7 +237,7 @@ RunDelete(const Delete *delete)
 
 	/* The delete judged the etag: it is gone, or not what was expected. */
 	SnapshotBegin();
-	if (!ReadHeader(delete->document_id, &header))
+	if (!HeaderRead(delete->document_id, &header))
 		RaiseGone(delete);
 	PreconditionCheck(&delete->precondition, &header);
 	elog(ERROR, "document " INT64_FORMAT " could not be deleted", delete->document_id);
@@ -251,22 +248,11 @@ RunDelete(const Delete *delete)
 static void
 FindDocument(Delete *delete)
 {
-	static const Oid types[] = {UUIDOID};
-	static Statement find = {
-		.sql = "SELECT DocumentId, ProjectName, ResourceName FROM dms.Document"
-		" WHERE DocumentUuid OPERATOR(pg_catalog.=) $1",
-		.nargs = 1,
-		.argtypes = types,
-	};
-	Datum		values[1] = {UUIDPGetDatum(delete->uuid)};
 	Resource   *resource;
-	bool		isnull;
 
 	SnapshotBegin();
-	if (StatementRun(&find, values, NULL, true, 1) == 0)
+	if (!DocumentFind(delete->uuid, &delete->document_id, &resource))
 		RaiseGone(delete);
-	delete->document_id = DatumGetInt64(ResultDatum(0, 1, &isnull));
-	resource = ResourceFind(ResultText(0, 2), ResultText(0, 3));
 	SnapshotEnd();
 	if (delete->resource != NULL && delete->resource != resource)
 		RaiseGone(delete);

@@ -10,6 +10,8 @@
 #include "catalog/pg_type.h"
 #include "edges.h"
 #include "faults.h"
+#include "keyscan.h"
+#include "utils/fmgroids.h"
 #include "plan.h"
 
 typedef struct Edge
@@ -17,19 +19,21 @@ typedef struct Edge
 	int64		child;
 	int64		source;
 	bool		identity;
-}			Edge;
+} Edge;
 
 typedef struct EdgeSet
 {
 	Edge	   *edges;			/* by source and child, as the primary key */
 	int			n;
-}			EdgeSet;
+} EdgeSet;
 
 static const Oid read_types[] = {INT8OID};
 static const Oid write_types[] = {INT8OID, INT8ARRAYOID, INT8ARRAYOID, BOOLARRAYOID};
 
+static const char *const edge_columns[] = {"parentdocumentid", "childdocumentid", "edgesourceid", "isidentitycomponent"};
+static const KeyScanTable edges = {"dms", "referenceedge", edge_columns, lengthof(edge_columns)};
 static Statement read_edges = {
-	.sql = "SELECT ChildDocumentId, EdgeSourceId, IsIdentityComponent FROM dms.ReferenceEdge"
+	.sql = "SELECT ParentDocumentId, ChildDocumentId, EdgeSourceId, IsIdentityComponent FROM dms.ReferenceEdge"
 	" WHERE ParentDocumentId OPERATOR(pg_catalog.=) $1",
 	.nargs = 1,
 	.argtypes = read_types,
@@ -56,8 +60,8 @@ static Statement delete_edges = {
 static int
 CompareEdges(const void *a, const void *b)
 {
-	const		Edge *left = a;
-	const		Edge *right = b;
+	const Edge *left = a;
+	const Edge *right = b;
 
 	if (left->source != right->source)
 		return left->source < right->source ? -1 : 1;
@@ -68,7 +72,7 @@ CompareEdges(const void *a, const void *b)
 
 /* Sort, and drop what stands twice. */
 static void
-SortEdges(EdgeSet * set)
+SortEdges(EdgeSet *set)
 {
 	int			n = 0;
 
@@ -81,7 +85,7 @@ SortEdges(EdgeSet * set)
 
 /* The edges that a body wants. */
 static void
-WantedEdges(const FlatDocument * flat, EdgeSet * set)
+WantedEdges(const FlatDocument *flat, EdgeSet *set)
 {
 	set->edges = palloc(sizeof(Edge) * Max(flat->nuses, 1));
 	set->n = flat->nuses;
@@ -98,29 +102,30 @@ WantedEdges(const FlatDocument * flat, EdgeSet * set)
 
 /* The edges that are stored. */
 static void
-StoredEdges(int64 document_id, EdgeSet * set)
+StoredEdges(int64 document_id, EdgeSet *set)
 {
-	Datum		values[1] = {Int64GetDatum(document_id)};
-	bool		isnull;
+	KeyScanKey	key = {.equals = F_INT8EQ,.value = Int64GetDatum(document_id)};
+	StoredRows	rows;
 
 	SnapshotBegin();
-	StatementRun(&read_edges, values, NULL, true, 0);
+	KeyRead(&edges, &read_edges, &key, 1, &rows);
 	SnapshotEnd();
-	set->n = (int) SPI_processed;
+	set->n = rows.nrows;
 	set->edges = palloc(sizeof(Edge) * Max(set->n, 1));
 	for (int i = 0; i < set->n; i++)
 	{
-		set->edges[i].child = DatumGetInt64(ResultDatum(i, 1, &isnull));
-		set->edges[i].source = DatumGetInt64(ResultDatum(i, 2, &isnull));
-		set->edges[i].identity = DatumGetBool(ResultDatum(i, 3, &isnull));
+		const Datum *values = StoredRowValues(&rows, i);
+
+		set->edges[i].child = DatumGetInt64(values[1]);
+		set->edges[i].source = DatumGetInt64(values[2]);
+		set->edges[i].identity = DatumGetBool(values[3]);
 	}
-	SPI_freetuptable(SPI_tuptable);
 	SortEdges(set);
 }
 
 /* Run a statement on a set of edges. */
 static void
-RunOnEdges(Statement *statement, int64 document_id, const EdgeSet * set)
+RunOnEdges(Statement *statement, int64 document_id, const EdgeSet *set)
 {
 	Datum	   *columns[3];
 	Datum		values[4];
@@ -144,7 +149,7 @@ RunOnEdges(Statement *statement, int64 document_id, const EdgeSet * set)
 
 /* All edges of a new document. */
 void
-EdgesInsert(int64 document_id, const FlatDocument * flat)
+EdgesInsert(int64 document_id, const FlatDocument *flat)
 {
 	EdgeSet		wanted;
 
@@ -154,7 +159,7 @@ EdgesInsert(int64 document_id, const FlatDocument * flat)
 
 /* Bring the stored edges to what the body wants; did anything differ? */
 bool
-EdgesDiff(int64 document_id, const FlatDocument * flat)
+EdgesDiff(int64 document_id, const FlatDocument *flat)
 {
 	EdgeSet		wanted;
 	EdgeSet		stored;

@@ -9,7 +9,7 @@
 
 #include "flatten.h"
 
-extern void EdgesInsert(int64 document_id, const FlatDocument * flat);
-extern bool EdgesDiff(int64 document_id, const FlatDocument * flat);
+extern void EdgesInsert(int64 document_id, const FlatDocument *flat);
+extern bool EdgesDiff(int64 document_id, const FlatDocument *flat);
 
 #endif							/* DMS_EDGES_H */

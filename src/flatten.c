@@ -18,14 +18,14 @@ typedef struct FlatPlace
 	int			row;
 	int			ordinals[MAX_DEPTH];
 	int			depth;
-}			FlatPlace;
+} FlatPlace;
 
-static void FlattenObject(FlatDocument * flat, const JNode *object,
-						  const FlatPlace * place);
+static void FlattenObject(FlatDocument *flat, const JNode *object,
+						  const FlatPlace *place);
 
 /* Start a row: all columns null but the ordinals of its key. */
 static int
-AddRow(FlatDocument * flat, int table, const FlatPlace * place)
+AddRow(FlatDocument *flat, int table, const FlatPlace *place)
 {
 	RowSet	   *set = &flat->tables[table];
 	const TableModel *model = &flat->model->tables[table];
@@ -51,8 +51,8 @@ AddRow(FlatDocument * flat, int table, const FlatPlace * place)
 
 /* Note a reference; its column is filled when it is resolved. */
 static void
-AddUse(FlatDocument * flat, const PropertyModel *property, JNode *node,
-	   const FlatPlace * place)
+AddUse(FlatDocument *flat, const PropertyModel *property, JNode *node,
+	   const FlatPlace *place)
 {
 	ReferenceUse *use;
 
@@ -72,8 +72,8 @@ AddUse(FlatDocument * flat, const PropertyModel *property, JNode *node,
 }
 
 static void
-SetValue(FlatDocument * flat, const PropertyModel *property, const JNode *node,
-		 const FlatPlace * place)
+SetValue(FlatDocument *flat, const PropertyModel *property, const JNode *node,
+		 const FlatPlace *place)
 {
 	Row		   *row = &flat->tables[place->table].rows[place->row];
 
@@ -83,8 +83,8 @@ SetValue(FlatDocument * flat, const PropertyModel *property, const JNode *node,
 
 /* The elements of an array, each a row of the collection's table. */
 static void
-FlattenArray(FlatDocument * flat, const PropertyModel *property,
-			 const JNode *array, const FlatPlace * place)
+FlattenArray(FlatDocument *flat, const PropertyModel *property,
+			 const JNode *array, const FlatPlace *place)
 {
 	FlatPlace	element = *place;
 	int			ordinal = 0;
@@ -104,8 +104,8 @@ FlattenArray(FlatDocument * flat, const PropertyModel *property,
 
 /* An extension is a row beside the one it extends. */
 static void
-FlattenExtension(FlatDocument * flat, const PropertyModel *property,
-				 const JNode *node, const FlatPlace * place)
+FlattenExtension(FlatDocument *flat, const PropertyModel *property,
+				 const JNode *node, const FlatPlace *place)
 {
 	FlatPlace	extension = *place;
 
@@ -115,7 +115,7 @@ FlattenExtension(FlatDocument * flat, const PropertyModel *property,
 }
 
 static void
-FlattenObject(FlatDocument * flat, const JNode *object, const FlatPlace * place)
+FlattenObject(FlatDocument *flat, const JNode *object, const FlatPlace *place)
 {
 	foreach_child(child, object)
 	{
@@ -147,7 +147,7 @@ FlattenObject(FlatDocument * flat, const JNode *object, const FlatPlace * place)
 
 /* A descriptor's row also holds its URI and its type. */
 static void
-CompleteDescriptor(FlatDocument * flat, JNode *body)
+CompleteDescriptor(FlatDocument *flat, JNode *body)
 {
 	const TableModel *table = &flat->model->tables[0];
 	Row		   *row = &flat->tables[0].rows[0];
@@ -189,7 +189,7 @@ Flatten(const ResourceModel *model, JNode *body)
 
 /* Every row belongs to the document; references to itself are resolved. */
 void
-FlattenSetDocumentId(FlatDocument * flat, int64 document_id)
+FlattenSetDocumentId(FlatDocument *flat, int64 document_id)
 {
 	for (int i = 0; i < flat->model->ntables; i++)
 		for (int j = 0; j < flat->tables[i].nrows; j++)
@@ -204,11 +204,11 @@ FlattenSetDocumentId(FlatDocument * flat, int64 document_id)
 
 /* Put what references resolve to into their columns. */
 void
-FlattenSetReferences(FlatDocument * flat)
+FlattenSetReferences(FlatDocument *flat)
 {
 	for (int i = 0; i < flat->nuses; i++)
 	{
-		const		ReferenceUse *use = &flat->uses[i];
+		const ReferenceUse *use = &flat->uses[i];
 		Row		   *row = &flat->tables[use->reference->table].rows[use->row];
 
 		row->values[use->reference->column] = Int64GetDatum(use->document_id);

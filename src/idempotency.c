@@ -155,7 +155,7 @@ KeyValues(const IdempotencyKey *key, Datum *values)
 
 /* Insert the claim, or take an old one over; false when the key is taken. */
 static bool
-ClaimKey(const IdempotencyKey *key, const char *fingerprint, const Interval * ttl)
+ClaimKey(const IdempotencyKey *key, const char *fingerprint, const Interval *ttl)
 {
 	Datum		values[7];
 	pg_uuid_t	id;
@@ -218,7 +218,7 @@ ReadKey(const IdempotencyKey *key, const char *fingerprint, MemoryContext contex
  */
 void
 IdempotencyBegin(const IdempotencyKey *key, const char *fingerprint,
-				 const Interval * ttl, IdempotencyClaim *claim)
+				 const Interval *ttl, IdempotencyClaim *claim)
 {
 	MemoryContext context = CurrentMemoryContext;
 	StoreSession session;

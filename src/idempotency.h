@@ -39,7 +39,7 @@ typedef struct IdempotencyClaim
 extern void IdempotencyInit(void);
 extern void IdempotencyCheck(const IdempotencyKey *key, Problem *problem);
 extern void IdempotencyBegin(const IdempotencyKey *key, const char *fingerprint,
-							 const Interval * ttl, IdempotencyClaim *claim);
+							 const Interval *ttl, IdempotencyClaim *claim);
 extern bool IdempotencyComplete(const IdempotencyKey *key, const IdempotencyClaim *answer);
 
 #endif							/* DMS_IDEMPOTENCY_H */

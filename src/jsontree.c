@@ -71,7 +71,7 @@ CloseContainer(void *state)
 }
 
 static JSON_ACTION_RESULT
-OpenMember(void *state, char *name, bool isnull pg_attribute_unused())
+NameMember(void *state, char *name, bool isnull pg_attribute_unused())
 {
 	((TreeBuilder *) state)->name = name;
 	JSON_ACTION_RETURN;
@@ -176,7 +176,7 @@ JsonTreeParse(const char *text, int len, JsonFault *fault)
 		.object_end = CloseContainer,
 		.array_start = OpenArray,
 		.array_end = CloseContainer,
-		.object_field_start = OpenMember,
+		.object_field_start = NameMember,
 		.scalar = AddScalar,
 	};
 	JsonLexContext *lexer;

@@ -54,7 +54,7 @@ static const Oid id_types[] = {INT8OID};
 	" JOIN dms.IdentityLock AS l ON l.DocumentId OPERATOR(pg_catalog.=) k.Id" \
 	" ORDER BY k.Rank, k.Id FOR SHARE OF l"
 #define HEADER_SQL \
-	"SELECT DocumentUuid, Etag, LastModifiedAt FROM dms.Document" \
+	"SELECT DocumentId, DocumentUuid, Etag, LastModifiedAt FROM dms.Document" \
 	" WHERE DocumentId OPERATOR(pg_catalog.=) $1"
 
 /* Each in two forms: waiting, and failing at once. */
@@ -71,7 +71,6 @@ static Statement try_document = {
 	.nargs = 1,
 	.argtypes = id_types,
 };
-static Statement read_header = {.sql = HEADER_SQL,.nargs = 1,.argtypes = id_types};
 
 void
 LocksInit(void)
@@ -272,30 +271,17 @@ LockChildren(FlatDocument *flat, int64 own_id)
 	}
 }
 
-/* Read the one row of a result that has the columns of HEADER_SQL. */
+/* Take the one row of a result, which has the columns of HeaderTable. */
 static bool
-TakeHeader(int64 document_id, DocumentHeader *header)
+TakeHeader(DocumentHeader *header)
 {
-	bool		isnull;
+	StoredRows	rows;
 
-	if (SPI_processed == 0)
-		return false;
-	header->document_id = document_id;
-	header->uuid = *DatumGetUUIDP(ResultDatum(0, 1, &isnull));
-	header->etag = DatumGetInt64(ResultDatum(0, 2, &isnull));
-	header->last_modified = DatumGetTimestampTz(ResultDatum(0, 3, &isnull));
+	StoredRowsTake(&rows);
+	if (rows.nrows > 0)
+		HeaderFromRow(rows.values, header);
 	SPI_freetuptable(SPI_tuptable);
-	return true;
-}
-
-/* What dms.Document says now, in the active snapshot; false: no such row. */
-bool
-ReadHeader(int64 document_id, DocumentHeader *header)
-{
-	Datum		values[1] = {Int64GetDatum(document_id)};
-
-	StatementRun(&read_header, values, NULL, true, 1);
-	return TakeHeader(document_id, header);
+	return rows.nrows > 0;
 }
 
 /*
@@ -307,15 +293,15 @@ LockDocument(int64 document_id, DocumentHeader *header)
 	Datum		values[1] = {Int64GetDatum(document_id)};
 
 	StatementRun(&lock_document[StoreLockNowait()], values, NULL, false, 1);
-	return TakeHeader(document_id, header);
+	return TakeHeader(header);
 }
 
 /* The same without waiting; false: somebody has it, or it is gone. */
 bool
-LockDocumentAtOnce(int64 document_id, DocumentHeader * header)
+LockDocumentAtOnce(int64 document_id, DocumentHeader *header)
 {
 	Datum		values[1] = {Int64GetDatum(document_id)};
 
 	StatementRun(&try_document, values, NULL, false, 1);
-	return TakeHeader(document_id, header);
+	return TakeHeader(header);
 }

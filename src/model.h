@@ -47,7 +47,7 @@ typedef enum PropertyKind
 	PROPERTY_ARRAY,
 	PROPERTY_EXTENSION			/* "_ext.{project}": a table beside the
 								 * scope's */
-}			PropertyKind;
+} PropertyKind;
 
 typedef enum TableKind
 {

@@ -19,6 +19,7 @@
 #include "report.h"
 #include "store.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/guc.h"
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
@@ -52,13 +53,8 @@ static int	cached_plans = 64;
 
 static const Oid find_types[] = {TEXTOID, TEXTOID};
 
-static Statement find_by_name = {
-	.sql = "SELECT Model, ProjectName, ResourceName FROM dms.ResourceModel"
-	" WHERE ProjectName OPERATOR(pg_catalog.=) $1::pg_catalog.varchar"
-	" AND ResourceName OPERATOR(pg_catalog.=) $2::pg_catalog.varchar",
-	.nargs = 2,
-	.argtypes = find_types,
-};
+static const char *const model_columns[] = {"projectname", "resourcename", "model"};
+static const KeyScanTable models = {"dms", "resourcemodel", model_columns, lengthof(model_columns)};
 
 /* Names are ASCII; the collation keeps locales out of it. */
 #define FOLDED(name) "pg_catalog.lower(" name " COLLATE pg_catalog.\"C\")"
@@ -193,11 +189,45 @@ LoadResource(Generation *generation, const char *json)
 	resource->tables = palloc0(sizeof(TableAccess) * Max(resource->model->ntables, 1));
 	resource->equalities = palloc0(sizeof(Statement) * Max(resource->model->nequalities, 1));
 	resource->targets = palloc0(sizeof(Statement) * Max(resource->model->nprojections, 1));
+	resource->joins = palloc0(sizeof(struct JoinScan *) * Max(resource->model->nprojections, 1));
 	MemoryContextSwitchTo(saved);
 	MemoryContextSetParent(context, generation->context);
 	resource->next = generation->resources;
 	generation->resources = resource;
 	return resource;
+}
+
+/* Look for the name that dms.Document has; NULL when there is no such model. */
+static Resource *
+ReadByName(Generation *generation, const char *project, const char *resource)
+{
+	KeyScanKey	keys[2] = {
+		{.equals = F_TEXTEQ,.value = CStringGetTextDatum(project)},
+		{.equals = F_TEXTEQ,.value = CStringGetTextDatum(resource)},
+	};
+	StoredRows	rows;
+	Resource   *found = FindLoaded(generation, project, resource);
+
+	if (found != NULL)
+		return found;
+	StoredRowsInit(&rows, models.ncolumns, 1);
+	if (!KeyScanRead(&models, keys, lengthof(keys), &rows) || rows.nrows == 0)
+		return NULL;
+	return LoadResource(generation, TextDatumGetCString(rows.values[2]));
+}
+
+/* Look for a name by SQL: an endpoint's, or any name in any case. */
+static Resource *
+ReadByQuery(Generation *generation, const char *project, const char *resource,
+			bool endpoint)
+{
+	Datum		values[2] = {CStringGetTextDatum(project), CStringGetTextDatum(resource)};
+	Resource   *found;
+
+	if (StatementRun(endpoint ? &find_by_endpoint : &find_by_any_name, values, NULL, true, 1) == 0)
+		return NULL;
+	found = FindLoaded(generation, ResultText(0, 2), ResultText(0, 3));
+	return found ? found : LoadResource(generation, ResultText(0, 1));
 }
 
 /*
@@ -209,21 +239,17 @@ static Resource *
 ReadResource(Generation *generation, const char *project, const char *resource,
 			 bool endpoint)
 {
-	Datum		values[2] = {CStringGetTextDatum(project), CStringGetTextDatum(resource)};
-	Resource   *found;
+	Resource   *found = NULL;
 
 	if (!FAULT_SKIP("newest_model"))
 		SnapshotBeginCatalog();
-	if (endpoint)
-		StatementRun(&find_by_endpoint, values, NULL, true, 1);
-	else if (StatementRun(&find_by_name, values, NULL, true, 1) == 0)
-		StatementRun(&find_by_any_name, values, NULL, true, 1);
+	if (!endpoint)
+		found = ReadByName(generation, project, resource);
+	if (found == NULL)
+		found = ReadByQuery(generation, project, resource, endpoint);
 	if (!FAULT_SKIP("newest_model"))
 		SnapshotEnd();
-	if (SPI_processed == 0)
-		return NULL;
-	found = FindLoaded(generation, ResultText(0, 2), ResultText(0, 3));
-	return found ? found : LoadResource(generation, ResultText(0, 1));
+	return found;
 }
 
 /*

@@ -7,6 +7,7 @@
 
 #include "postgres.h"
 
+#include "keyscan.h"
 #include "model.h"
 #include "plan.h"
 
@@ -19,6 +20,7 @@ typedef struct TableAccess
 	Statement	update;			/* rows, from arrays; without identity columns */
 	Statement	update_identity;	/* the root row with them */
 	Statement	delete;			/* rows, by ordinals, from arrays */
+	KeyScanTable scan;			/* for reads by key without a statement */
 } TableAccess;
 
 /* Queries of different shape whose plans a resource keeps. */
@@ -34,6 +36,7 @@ typedef struct Resource
 	Statement	project;		/* the identity of documents, from storage */
 	Statement  *targets;		/* the same of what is referred to, as
 								 * model->projections */
+	struct JoinScan **joins;	/* the same, for reads without a statement */
 	Statement  *equalities;		/* documents that break a constraint, as
 								 * model->equalities */
 	Statement	lock_root;		/* what foreign keys point at, for a delete */

@@ -372,6 +372,21 @@ HasMember(const ApiMapping *mapping, const char *name)
 	return false;
 }
 
+/* A property that leads nowhere yet. */
+static PropertyModel
+NewProperty(const SchemaProperty *source)
+{
+	PropertyModel property = {0};
+
+	property.name = pstrdup(source->name);
+	property.required = source->required;
+	property.column = property.scope = property.reference = -1;
+	property.min_items = property.max_items = -1;
+	property.value.min_length = property.value.max_length = -1;
+	property.value.precision = property.value.scale = -1;
+	return property;
+}
+
 /* The values inside a reference object: typed, but without columns. */
 static int
 WalkReference(Walk *walk, const SchemaNode *node, const ApiMapping *mapping,
@@ -384,7 +399,7 @@ WalkReference(Walk *walk, const SchemaNode *node, const ApiMapping *mapping,
 	foreach(cell, node->properties)
 	{
 		SchemaProperty *source = lfirst(cell);
-		PropertyModel property = {0};
+		PropertyModel property = NewProperty(source);
 		ScopeModel *s = &walk->entry->model->scopes[scope];
 
 		if (source->node->kind != SCHEMA_SCALAR || !HasMember(mapping, source->name))
@@ -393,12 +408,8 @@ WalkReference(Walk *walk, const SchemaNode *node, const ApiMapping *mapping,
 					  "%s.%s is not one of the values that the reference is made of.", path, source->name);
 			continue;
 		}
-		property.name = pstrdup(source->name);
 		property.kind = PROPERTY_MEMBER;
-		property.required = source->required;
 		property.value = source->node->value;
-		property.column = property.scope = property.reference = -1;
-		property.min_items = property.max_items = -1;
 		MODEL_APPEND(s->properties, s->nproperties, property);
 	}
 	return scope;
@@ -434,7 +445,7 @@ WalkExtensions(Walk *walk, const SchemaNode *node, const Place *place, int scope
 	foreach(cell, node->properties)
 	{
 		SchemaProperty *source = lfirst(cell);
-		PropertyModel property = {0};
+		PropertyModel property = NewProperty(source);
 		Place		below = {0};
 		ApiProject *project = NULL;
 		ScopeModel *s;
@@ -452,11 +463,7 @@ WalkExtensions(Walk *walk, const SchemaNode *node, const Place *place, int scope
 		below.prefix = "";
 		below.always = true;
 		below.table = AddExtension(walk, place->table, below.path, project);
-		property.name = pstrdup(source->name);
 		property.kind = PROPERTY_EXTENSION;
-		property.required = source->required;
-		property.column = property.reference = -1;
-		property.min_items = property.max_items = -1;
 		property.scope = WalkObject(walk, source->node, &below);
 		s = &walk->entry->model->scopes[scope];
 		MODEL_APPEND(s->properties, s->nproperties, property);
@@ -531,13 +538,9 @@ WalkProperty(Walk *walk, const SchemaProperty *source, const Place *place,
 {
 	char	   *path = psprintf("%s.%s", place->path, source->name);
 	ApiMapping *mapping = FindMapping(walk->entry->api, path);
-	PropertyModel property = {0};
+	PropertyModel property = NewProperty(source);
 	ScopeModel *s;
 
-	property.name = pstrdup(source->name);
-	property.required = source->required;
-	property.column = property.scope = property.reference = -1;
-	property.min_items = property.max_items = -1;
 	if (mapping && !mapping->descriptor)
 	{
 		property.kind = PROPERTY_REFERENCE;

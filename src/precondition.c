@@ -12,7 +12,7 @@
 
 /* The document must have this etag. */
 void
-PreconditionSetMatch(Precondition * precondition, int64 etag)
+PreconditionSetMatch(Precondition *precondition, int64 etag)
 {
 	precondition->match.given = true;
 	precondition->match.n = 1;
@@ -22,7 +22,7 @@ PreconditionSetMatch(Precondition * precondition, int64 etag)
 
 /* Does the list name this etag? */
 bool
-EtagListHas(const EtagList * list, int64 etag)
+EtagListHas(const EtagList *list, int64 etag)
 {
 	if (!list->given)
 		return false;
@@ -42,7 +42,7 @@ RaiseMismatch(void)
 
 /* The document is there. */
 void
-PreconditionCheck(const Precondition * precondition, const DocumentHeader *header)
+PreconditionCheck(const Precondition *precondition, const DocumentHeader *header)
 {
 	if (precondition->match.given && !EtagListHas(&precondition->match, header->etag) &&
 		!FAULT_SKIP("etag_check"))
@@ -53,7 +53,7 @@ PreconditionCheck(const Precondition * precondition, const DocumentHeader *heade
 
 /* The document is not there. */
 void
-PreconditionCheckAbsent(const Precondition * precondition)
+PreconditionCheckAbsent(const Precondition *precondition)
 {
 	if (precondition->match.given)
 		RaiseMismatch();

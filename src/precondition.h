@@ -16,18 +16,18 @@ typedef struct EtagList
 	bool		any;
 	int64	   *etags;
 	int			n;
-}			EtagList;
+} EtagList;
 
 typedef struct Precondition
 {
 	EtagList	match;			/* the document must have one of these */
 	EtagList	none_match;		/* it must have none of these */
-}			Precondition;
+} Precondition;
 
-extern void PreconditionSetMatch(Precondition * precondition, int64 etag);
-extern void PreconditionCheck(const Precondition * precondition,
+extern void PreconditionSetMatch(Precondition *precondition, int64 etag);
+extern void PreconditionCheck(const Precondition *precondition,
 							  const DocumentHeader *header);
-extern void PreconditionCheckAbsent(const Precondition * precondition);
-extern bool EtagListHas(const EtagList * list, int64 etag);
+extern void PreconditionCheckAbsent(const Precondition *precondition);
+extern bool EtagListHas(const EtagList *list, int64 etag);
 
 #endif							/* DMS_PRECONDITION_H */

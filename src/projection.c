@@ -13,6 +13,7 @@
 #include "flatten.h"
 #include "fmgr.h"
 #include "funcapi.h"
+#include "joinscan.h"
 #include "lowercase.h"
 #include "miscadmin.h"
 #include "projection.h"
@@ -49,27 +50,24 @@ ProjectionAppendSelect(StringInfo sql, const ProjectionModel *projection)
 	}
 }
 
-/* One row of a projection's result: texts and hashes. */
-void
-ProjectionTakeRow(const ResourceModel *model, HeapTuple tuple,
-				  TupleDesc descriptor, StoredIdentity *identity)
+/* One row of a projection: texts and hashes. */
+static void
+TakeRow(const ResourceModel *model, const Datum *values, const bool *nulls,
+		StoredIdentity *identity)
 {
 	const ProjectionModel *projection = &model->projections[0];
-	bool		isnull;
 
-	identity->document_id = DatumGetInt64(SPI_getbinval(tuple, descriptor, 1, &isnull));
+	identity->document_id = DatumGetInt64(values[0]);
 	identity->values = palloc0(sizeof(char *) * Max(projection->nvalues, 1));
 	identity->complete = true;
 	for (int i = 0; i < projection->nvalues; i++)
 	{
-		Datum		value = SPI_getbinval(tuple, descriptor, i + 2, &isnull);
-
-		if (isnull)
+		if (nulls[i + 1])
 		{
 			identity->complete = false;
 			continue;
 		}
-		identity->values[i] = ValueFromDatum(value, projection->values[i].type);
+		identity->values[i] = ValueFromDatum(values[i + 1], projection->values[i].type);
 		if (projection->values[i].lower)
 			identity->values[i] = LowerInvariant(identity->values[i], strlen(identity->values[i]));
 	}
@@ -97,21 +95,26 @@ ProjectStatement(Resource *resource)
 
 /*
  * The identities of these documents of the resource, in the active snapshot,
- * in no order; documents without a root row are not among them.
+ * in no order; the ids are ascending, and documents without a root row are not among them.
  */
 StoredIdentity *
 ProjectionRead(Resource *resource, const int64 *ids, int n, int *found)
 {
-	Datum		values[1] = {Int8ArrayDatum(n, ids)};
 	StoredIdentity *identities;
+	StoredRows	rows;
 
-	StatementRun(ProjectStatement(resource), values, NULL, true, 0);
-	*found = (int) SPI_processed;
+	if (!JoinScanRead(resource, 0, ids, n, &rows))
+	{
+		Datum		values[1] = {Int8ArrayDatum(n, ids)};
+
+		ReadRun(ProjectStatement(resource), values, 0);
+		StoredRowsTake(&rows);
+	}
+	*found = rows.nrows;
 	identities = palloc(sizeof(StoredIdentity) * Max(*found, 1));
 	for (int i = 0; i < *found; i++)
-		ProjectionTakeRow(resource->model, SPI_tuptable->vals[i],
-						  SPI_tuptable->tupdesc, &identities[i]);
-	SPI_freetuptable(SPI_tuptable);
+		TakeRow(resource->model, StoredRowValues(&rows, i), StoredRowNulls(&rows, i),
+				&identities[i]);
 	return identities;
 }
 
@@ -159,6 +162,23 @@ PutIdentity(ReturnSetInfo *rsinfo, const ResourceModel *model,
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 
+/* The last result as rows of dms.stored_identities(). */
+static void
+PutIdentities(ReturnSetInfo *rsinfo, const ResourceModel *model)
+{
+	StoredRows	rows;
+
+	StoredRowsTake(&rows);
+	for (int i = 0; i < rows.nrows; i++)
+	{
+		StoredIdentity identity;
+
+		CHECK_FOR_INTERRUPTS();
+		TakeRow(model, StoredRowValues(&rows, i), StoredRowNulls(&rows, i), &identity);
+		PutIdentity(rsinfo, model, &identity);
+	}
+}
+
 /* The identities of documents of a resource, as their rows tell them. */
 Datum
 dms_stored_identities(PG_FUNCTION_ARGS)
@@ -168,6 +188,7 @@ dms_stored_identities(PG_FUNCTION_ARGS)
 	Resource   *resource;
 	Portal		cursor;
 	MemoryContext row_context;
+	MemoryContext saved;
 
 	InitMaterializedSRF(fcinfo, 0);
 	(void) StoreTable(STORE_DOCUMENT);
@@ -182,18 +203,10 @@ dms_stored_identities(PG_FUNCTION_ARGS)
 		SPI_cursor_fetch(cursor, true, CURSOR_STEP);
 		if (SPI_processed == 0)
 			break;
-		for (uint64 i = 0; i < SPI_processed; i++)
-		{
-			MemoryContext saved = MemoryContextSwitchTo(row_context);
-			StoredIdentity identity;
-
-			CHECK_FOR_INTERRUPTS();
-			ProjectionTakeRow(resource->model, SPI_tuptable->vals[i],
-							  SPI_tuptable->tupdesc, &identity);
-			PutIdentity(rsinfo, resource->model, &identity);
-			MemoryContextSwitchTo(saved);
-			MemoryContextReset(row_context);
-		}
+		saved = MemoryContextSwitchTo(row_context);
+		PutIdentities(rsinfo, resource->model);
+		MemoryContextSwitchTo(saved);
+		MemoryContextReset(row_context);
 		SPI_freetuptable(SPI_tuptable);
 	}
 	SPI_cursor_close(cursor);

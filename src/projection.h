@@ -23,8 +23,6 @@ typedef struct StoredIdentity
 } StoredIdentity;
 
 extern void ProjectionAppendSelect(StringInfo sql, const ProjectionModel *projection);
-extern void ProjectionTakeRow(const ResourceModel *model, HeapTuple tuple,
-							  TupleDesc descriptor, StoredIdentity *identity);
 extern StoredIdentity *ProjectionRead(Resource *resource, const int64 *ids, int n,
 									  int *found);
 

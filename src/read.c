@@ -39,13 +39,6 @@ PG_FUNCTION_INFO_V1(dms_referencing_documents);
 
 static const Oid uuid_types[] = {UUIDOID};
 
-static Statement find_document = {
-	.sql = "SELECT DocumentId, ProjectName, ResourceName FROM dms.Document"
-	" WHERE DocumentUuid OPERATOR(pg_catalog.=) $1",
-	.nargs = 1,
-	.argtypes = uuid_types,
-};
-
 static Statement find_referencing = {
 	.sql = "SELECT p.DocumentUuid, p.ProjectName::pg_catalog.text, p.ResourceName::pg_catalog.text,"
 	" s.EdgeSourceKey::pg_catalog.text"
@@ -93,17 +86,13 @@ EndBody(StringInfo out)
 bool
 ReadDocument(const pg_uuid_t *uuid, MemoryContext context, ReadResult *result)
 {
-	Datum		values[1] = {UUIDPGetDatum(uuid)};
 	MemoryContext saved;
 	StringInfoData out;
 	int64		document_id;
-	bool		isnull;
 	StoredPage *page;
 
-	if (ReadRun(&find_document, values, 1) == 0)
+	if (!DocumentFind(uuid, &document_id, &result->resource))
 		return false;
-	document_id = DatumGetInt64(ResultDatum(0, 1, &isnull));
-	result->resource = ResourceFind(ResultText(0, 2), ResultText(0, 3));
 	page = StoredPageRead(result->resource, &document_id, 1);
 	if (page->tables[0].nrows == 0)
 		return false;
@@ -210,16 +199,14 @@ QueryOfArguments(FunctionCallInfo fcinfo, Resource **resource)
 static int64
 FindAfter(FunctionCallInfo fcinfo, int argument)
 {
-	Datum		values[1];
-	bool		isnull;
+	int64		document_id;
 
 	if (PG_ARGISNULL(argument))
 		return 0;
-	values[0] = PG_GETARG_DATUM(argument);
-	if (ReadRun(&find_document, values, 1) == 0)
+	if (!DocumentFind(PG_GETARG_UUID_P(argument), &document_id, NULL))
 		ReportError(PROBLEM_ARGUMENT, NULL, "there is no document %s to go on behind",
-					DatumGetCString(DirectFunctionCall1(uuid_out, values[0])));
-	return DatumGetInt64(ResultDatum(0, 1, &isnull));
+					DatumGetCString(DirectFunctionCall1(uuid_out, PG_GETARG_DATUM(argument))));
+	return document_id;
 }
 
 static void

@@ -6,11 +6,15 @@
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
-#include "plan.h"
+#include "keyscan.h"
 #include "report.h"
 #include "resolve.h"
+#include "utils/fmgroids.h"
 
 static const Oid uuid_array[] = {UUIDARRAYOID};
+
+static const char *const identity_columns[] = {"referentialid", "documentid"};
+static const KeyScanTable identities = {"dms", "referentialidentity", identity_columns, lengthof(identity_columns)};
 
 /* In the order of the index: for a few keys, a bitmap costs more than it saves. */
 static Statement look_up = {
@@ -59,28 +63,27 @@ IdSetFind(const IdSet *set, const pg_uuid_t *id)
 	return entry ? entry->document_id : 0;
 }
 
-/* Find the documents of all ids in one statement, in the active snapshot. */
+/* Find the documents of all ids at once, in the active snapshot. */
 void
 IdSetLookUp(IdSet *set)
 {
 	Datum	   *ids = palloc(sizeof(Datum) * Max(set->n, 1));
-	Datum		values[1];
-	bool		isnull;
+	KeyScanKey	key = {.equals = F_UUID_EQ,.any = true};
+	StoredRows	rows;
 
 	for (int i = 0; i < set->n; i++)
 	{
 		ids[i] = UUIDPGetDatum(&set->entries[i].id);
 		set->entries[i].document_id = 0;
 	}
-	values[0] = ArrayDatum(set->n, ids, NULL, UUIDOID);
-	StatementRun(&look_up, values, NULL, true, 0);
-	for (uint64 i = 0; i < SPI_processed; i++)
+	key.value = ArrayDatum(set->n, ids, NULL, UUIDOID);
+	KeyRead(&identities, &look_up, &key, 1, &rows);
+	for (int i = 0; i < rows.nrows; i++)
 	{
-		pg_uuid_t  *id = DatumGetUUIDP(ResultDatum(i, 1, &isnull));
+		const Datum *values = StoredRowValues(&rows, i);
 
-		FindEntry(set, id)->document_id = DatumGetInt64(ResultDatum(i, 2, &isnull));
+		FindEntry(set, DatumGetUUIDP(values[0]))->document_id = DatumGetInt64(values[1]);
 	}
-	SPI_freetuptable(SPI_tuptable);
 }
 
 /* Resolve all references and the document itself; returns the latter's id. */

@@ -9,9 +9,11 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "keyscan.h"
 #include "miscadmin.h"
 #include "rows.h"
 #include "rowstatements.h"
+#include "utils/fmgroids.h"
 #include "value.h"
 
 /* Which rows of a table must be deleted, updated and inserted. */
@@ -29,24 +31,21 @@ typedef struct RowDiff
 static void
 ReadTable(Resource *resource, int table, int64 document_id, RowSet *stored)
 {
-	int			ncolumns = resource->model->tables[table].ncolumns;
 	int			parent = resource->model->tables[table].parent;
 	RowSet	   *rows = &stored[table];
-	Datum		values[1] = {Int64GetDatum(document_id)};
-	uint64		n;
+	KeyScanKey	key = {.equals = F_INT8EQ,.value = Int64GetDatum(document_id)};
+	StoredRows	read;
 
 	memset(rows, 0, sizeof(RowSet));
 	if (parent >= 0 && stored[parent].nrows == 0)
 		return;
-	n = StatementRun(RowStatementRead(resource, table), values, NULL, true, 0);
-	rows->nrows = rows->capacity = (int) n;
-	rows->rows = palloc(sizeof(Row) * Max(n, 1));
-	for (uint64 i = 0; i < n; i++)
+	KeyRead(RowStatementScan(resource, table), RowStatementRead(resource, table), &key, 1, &read);
+	rows->nrows = rows->capacity = read.nrows;
+	rows->rows = palloc(sizeof(Row) * Max(read.nrows, 1));
+	for (int i = 0; i < read.nrows; i++)
 	{
-		rows->rows[i].values = palloc(sizeof(Datum) * ncolumns);
-		rows->rows[i].nulls = palloc(sizeof(bool) * ncolumns);
-		heap_deform_tuple(SPI_tuptable->vals[i], SPI_tuptable->tupdesc,
-						  rows->rows[i].values, rows->rows[i].nulls);
+		rows->rows[i].values = StoredRowValues(&read, i);
+		rows->rows[i].nulls = StoredRowNulls(&read, i);
 	}
 }
 

@@ -40,8 +40,8 @@ ColumnName(const TableModel *table, int column)
 
 /* Keep a text and its parameter types as long as the model. */
 static Statement *
-KeepStatement(Resource * resource, Statement *statement, const char *sql,
-			  const RowColumns * columns)
+KeepStatement(Resource *resource, Statement *statement, const char *sql,
+			  const RowColumns *columns)
 {
 	int			nargs = 1 + (columns ? columns->ncolumns : 0);
 	Oid		   *types = MemoryContextAlloc(resource->context, sizeof(Oid) * nargs);
@@ -61,7 +61,7 @@ KeepStatement(Resource * resource, Statement *statement, const char *sql,
 
 /* "ROWS FROM (unnest($2), ...) AS u (a, b)" over the columns. */
 static void
-AppendUnnest(StringInfo sql, const RowColumns * columns)
+AppendUnnest(StringInfo sql, const RowColumns *columns)
 {
 	appendStringInfoString(sql, "ROWS FROM (");
 	for (int i = 0; i < columns->ncolumns; i++)
@@ -84,7 +84,7 @@ AppendKeyMatch(StringInfo sql, const TableModel *table)
 
 /* The rows of a document, in order of the key. */
 Statement *
-RowStatementRead(Resource * resource, int table)
+RowStatementRead(Resource *resource, int table)
 {
 	Statement  *statement = &resource->tables[table].read;
 	const TableModel *t = &resource->model->tables[table];
@@ -102,12 +102,29 @@ RowStatementRead(Resource * resource, int table)
 	return KeepStatement(resource, statement, sql.data, NULL);
 }
 
-/*
- * The rows of several documents, in order of the key.  Behind the columns of
- * the root stands what dms.Document says: id, etag, last change.
- */
+/* What to read of a table by key, without a statement. */
+const KeyScanTable *
+RowStatementScan(Resource *resource, int table)
+{
+	KeyScanTable *scan = &resource->tables[table].scan;
+	const TableModel *t = &resource->model->tables[table];
+	const char **columns;
+
+	if (scan->columns != NULL)
+		return scan;
+	columns = MemoryContextAlloc(resource->context, sizeof(char *) * t->ncolumns);
+	for (int i = 0; i < t->ncolumns; i++)
+		columns[i] = t->columns[i].name;
+	scan->schema = t->schema;
+	scan->table = t->name;
+	scan->ncolumns = t->ncolumns;
+	scan->columns = columns;
+	return scan;
+}
+
+/* The rows of several documents, in order of the key. */
 Statement *
-RowStatementReadPage(Resource * resource, int table)
+RowStatementReadPage(Resource *resource, int table)
 {
 	static const Oid types[] = {INT8ARRAYOID};
 	Statement  *statement = &resource->tables[table].read_page;
@@ -120,13 +137,7 @@ RowStatementReadPage(Resource * resource, int table)
 	appendStringInfoString(&sql, "SELECT ");
 	for (int i = 0; i < t->ncolumns; i++)
 		appendStringInfo(&sql, "%st.%s", i > 0 ? ", " : "", ColumnName(t, i));
-	if (t->kind == TABLE_ROOT)
-		appendStringInfo(&sql, ", d.DocumentUuid, d.Etag, d.LastModifiedAt FROM %s AS t"
-						 " JOIN dms.Document AS d ON d.DocumentId" EQUALS "t.%s",
-						 TableName(t), ColumnName(t, 0));
-	else
-		appendStringInfo(&sql, " FROM %s AS t", TableName(t));
-	appendStringInfo(&sql, " WHERE t.%s" EQUALS "ANY ($1)", ColumnName(t, 0));
+	appendStringInfo(&sql, " FROM %s AS t WHERE t.%s" EQUALS "ANY ($1)", TableName(t), ColumnName(t, 0));
 	for (int i = 0; i < t->nkeys; i++)
 		appendStringInfo(&sql, "%st.%s", i > 0 ? ", " : " ORDER BY ", ColumnName(t, i));
 	statement->nargs = 1;
@@ -139,7 +150,7 @@ RowStatementReadPage(Resource * resource, int table)
 /* Columns behind the document: all, or the key and what may change. */
 static void
 ChooseColumns(const TableModel *table, bool keys, bool values, bool identity,
-			  RowColumns * columns)
+			  RowColumns *columns)
 {
 	columns->table = table;
 	columns->single = table->nkeys == 1;
@@ -159,7 +170,7 @@ ChooseColumns(const TableModel *table, bool keys, bool values, bool identity,
  * put into a tuple store first.
  */
 Statement *
-RowStatementInsert(Resource * resource, int table, RowColumns * columns)
+RowStatementInsert(Resource *resource, int table, RowColumns *columns)
 {
 	Statement  *statement = &resource->tables[table].insert;
 	const TableModel *t = &resource->model->tables[table];
@@ -190,8 +201,8 @@ RowStatementInsert(Resource * resource, int table, RowColumns * columns)
 
 /* New values for rows that stay. */
 Statement *
-RowStatementUpdate(Resource * resource, int table, bool identity,
-				   RowColumns * columns)
+RowStatementUpdate(Resource *resource, int table, bool identity,
+				   RowColumns *columns)
 {
 	const TableModel *t = &resource->model->tables[table];
 	bool		with_identity = identity && t->kind == TABLE_ROOT;
@@ -230,7 +241,7 @@ RowStatementUpdate(Resource * resource, int table, bool identity,
 
 /* Rows that go. */
 Statement *
-RowStatementDelete(Resource * resource, int table, RowColumns * columns)
+RowStatementDelete(Resource *resource, int table, RowColumns *columns)
 {
 	Statement  *statement = &resource->tables[table].delete;
 	const TableModel *t = &resource->model->tables[table];
@@ -253,7 +264,7 @@ RowStatementDelete(Resource * resource, int table, RowColumns * columns)
 
 /* The row of a new document in the member table of its superclass. */
 Statement *
-RowStatementMember(Resource * resource)
+RowStatementMember(Resource *resource)
 {
 	const ResourceModel *model = resource->model;
 	char	   *discriminator;

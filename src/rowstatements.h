@@ -16,14 +16,15 @@ typedef struct RowColumns
 	bool		single;			/* one row a document: values, not arrays */
 	int		   *columns;
 	int			ncolumns;
-}			RowColumns;
+} RowColumns;
 
 extern bool RowColumnIsIdentity(const TableModel *table, int column);
-extern Statement *RowStatementRead(Resource * resource, int table);
-extern Statement *RowStatementReadPage(Resource * resource, int table);
-extern Statement *RowStatementInsert(Resource * resource, int table, RowColumns * columns);
-extern Statement *RowStatementUpdate(Resource * resource, int table, bool identity, RowColumns * columns);
-extern Statement *RowStatementDelete(Resource * resource, int table, RowColumns * columns);
-extern Statement *RowStatementMember(Resource * resource);
+extern Statement *RowStatementRead(Resource *resource, int table);
+extern const KeyScanTable *RowStatementScan(Resource *resource, int table);
+extern Statement *RowStatementReadPage(Resource *resource, int table);
+extern Statement *RowStatementInsert(Resource *resource, int table, RowColumns *columns);
+extern Statement *RowStatementUpdate(Resource *resource, int table, bool identity, RowColumns *columns);
+extern Statement *RowStatementDelete(Resource *resource, int table, RowColumns *columns);
+extern Statement *RowStatementMember(Resource *resource);
 
 #endif							/* DMS_ROWSTATEMENTS_H */

@@ -1,25 +1,38 @@
 /*
  * storedpage.c
- *		Reading the rows of a page of documents, in one statement a table, and
- *		of what they refer to, in one statement a type.
+ *		Reading the rows of a page of documents, in one scan a table, and of
+ *		what they refer to, in a scan for each table on the way to it.
  *
- * How many statements a page takes depends on its resource, never on how many
- * documents it has.  All of them see one snapshot.
+ * How many scans a page takes depends on its resource, never on how many
+ * documents it has.  All of them see one snapshot.  What cannot be read by
+ * scanning an index alone is read by a statement.
  */
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
 #include "faults.h"
+#include "joinscan.h"
 #include "miscadmin.h"
 #include "storedpage.h"
 #include "projection.h"
 #include "rowstatements.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
 static const Oid ids_types[] = {INT8ARRAYOID};
 
+static Statement read_headers = {
+	.sql = "SELECT DocumentId, DocumentUuid, Etag, LastModifiedAt FROM dms.Document"
+	" WHERE DocumentId OPERATOR(pg_catalog.=) ANY ($1) ORDER BY DocumentId",
+	.nargs = 1,
+	.argtypes = ids_types,
+	.ordered = true,
+};
+
+static const char *const descriptor_columns[] = {"documentid", "uri"};
+static const KeyScanTable descriptors = {"dms", "descriptor", descriptor_columns, lengthof(descriptor_columns)};
 static Statement read_descriptors = {
 	.sql = "SELECT DocumentId, Uri FROM dms.Descriptor"
 	" WHERE DocumentId OPERATOR(pg_catalog.=) ANY ($1)",
@@ -27,49 +40,61 @@ static Statement read_descriptors = {
 	.argtypes = ids_types,
 };
 
-/*
- * Run a statement of a read.  All that run under one active snapshot see the
- * same state; with snapshots of their own, a new body could come with an old
- * etag.
- */
-uint64
-ReadRun(Statement *statement, Datum *values, long limit)
+/* The rows of these ids, by key or else by the statement that says the same. */
+static void
+ReadRows(const KeyScanTable *table, Statement *statement, const int64 *ids, int n,
+		 StoredRows *rows)
 {
-	return StatementRun(statement, values, NULL, !FAULT_SKIP("read_snapshot"), limit);
+	KeyScanKey	key = {.equals = F_INT8EQ,.any = true,.value = Int8ArrayDatum(n, ids)};
+
+	KeyRead(table, statement, &key, 1, rows);
+	FAULT_PAUSE("read_between_statements");
 }
 
-/* Take the rows of the last result apart; they live as long as it does. */
+/* Keep the rows of two tables that have the same id in the first column. */
 static void
-TakeRows(StoredRows *rows)
+KeepCommon(StoredRows *a, StoredRows *b)
 {
-	rows->nrows = (int) SPI_processed;
-	rows->ncolumns = SPI_tuptable->tupdesc->natts;
-	rows->values = MemoryContextAllocHuge(CurrentMemoryContext,
-										  sizeof(Datum) * Max(1, (Size) rows->nrows * rows->ncolumns));
-	rows->nulls = MemoryContextAllocHuge(CurrentMemoryContext,
-										 Max(1, (Size) rows->nrows * rows->ncolumns));
-	for (int i = 0; i < rows->nrows; i++)
-		heap_deform_tuple(SPI_tuptable->vals[i], SPI_tuptable->tupdesc,
-						  StoredRowValues(rows, i), StoredRowNulls(rows, i));
+	int			common = 0;
+
+	for (int i = 0, j = 0; i < a->nrows && j < b->nrows;)
+	{
+		int64		left = DatumGetInt64(StoredRowValues(a, i)[0]);
+		int64		right = DatumGetInt64(StoredRowValues(b, j)[0]);
+
+		if (left == right)
+		{
+			StoredRowsMove(a, i++, common);
+			StoredRowsMove(b, j++, common);
+			common++;
+		}
+		else if (left < right)
+			i++;
+		else
+			j++;
+	}
+	a->nrows = b->nrows = common;
 }
 
 /* The rows of all tables.  Where a parent has none, its children have none. */
 static void
 ReadTables(StoredPage *page, const int64 *ids, int n)
 {
-	const ResourceModel *model = page->resource->model;
-	Datum		values[1] = {Int8ArrayDatum(n, ids)};
+	Resource   *resource = page->resource;
+	const ResourceModel *model = resource->model;
 
 	page->tables = palloc0(sizeof(StoredRows) * model->ntables);
+	ReadRows(&HeaderTable, &read_headers, ids, n, &page->documents);
 	for (int i = 0; i < model->ntables; i++)
 	{
 		int			parent = model->tables[i].parent;
 
 		if (parent >= 0 && page->tables[parent].nrows == 0)
 			continue;
-		ReadRun(RowStatementReadPage(page->resource, i), values, 0);
-		TakeRows(&page->tables[i]);
-		FAULT_PAUSE("read_between_statements");
+		ReadRows(RowStatementScan(resource, i), RowStatementReadPage(resource, i), ids, n,
+				 &page->tables[i]);
+		if (i == 0)
+			KeepCommon(&page->documents, &page->tables[0]);
 	}
 }
 
@@ -144,20 +169,23 @@ FindTarget(const StoredTargets *targets, int64 document_id)
 	return bsearch(&key, targets->targets, targets->n, sizeof(StoredTarget), CompareTargets);
 }
 
-/* Read what is known of the targets: their id, then the values. */
-static void
-ReadTargets(StoredTargets *targets, Statement *statement)
+/* The ids of the targets, ascending. */
+static int64 *
+TargetIds(StoredTargets *targets)
 {
 	int64	   *ids;
-	Datum		values[1];
 
 	SortTargets(targets);
 	ids = palloc(sizeof(int64) * targets->n);
 	for (int i = 0; i < targets->n; i++)
 		ids[i] = targets->targets[i].document_id;
-	values[0] = Int8ArrayDatum(targets->n, ids);
-	ReadRun(statement, values, 0);
-	TakeRows(&targets->rows);
+	return ids;
+}
+
+/* Note which row is whose. */
+static void
+AssignRows(StoredTargets *targets)
+{
 	for (int i = 0; i < targets->rows.nrows; i++)
 		FindTarget(targets, DatumGetInt64(StoredRowValues(&targets->rows, i)[0]))->row = i;
 }
@@ -180,6 +208,30 @@ TargetStatement(Resource *resource, int projection)
 	return statement;
 }
 
+/* Read what is known of the targets of a projection: id, then the values. */
+static void
+ReadTargets(StoredPage *page, int projection)
+{
+	StoredTargets *targets = &page->targets[projection];
+	int64	   *ids = TargetIds(targets);
+
+	if (!JoinScanRead(page->resource, projection, ids, targets->n, &targets->rows))
+	{
+		Datum		values[1] = {Int8ArrayDatum(targets->n, ids)};
+
+		ReadRun(TargetStatement(page->resource, projection), values, 0);
+		StoredRowsTake(&targets->rows);
+	}
+	AssignRows(targets);
+}
+
+static void
+ReadDescriptors(StoredTargets *targets)
+{
+	ReadRows(&descriptors, &read_descriptors, TargetIds(targets), targets->n, &targets->rows);
+	AssignRows(targets);
+}
+
 /*
  * Read the rows of these documents and what they refer to.  Ids are ascending;
  * of those that are not there, or not visible to the caller, nothing comes.
@@ -193,24 +245,18 @@ StoredPageRead(Resource *resource, const int64 *ids, int n)
 	ReadTables(page, ids, n);
 	CollectTargets(page);
 	if (page->descriptors.n > 0)
-		ReadTargets(&page->descriptors, &read_descriptors);
+		ReadDescriptors(&page->descriptors);
 	for (int i = 0; i < resource->model->nprojections; i++)
 		if (page->targets[i].n > 0)
-			ReadTargets(&page->targets[i], TargetStatement(resource, i));
+			ReadTargets(page, i);
 	return page;
 }
 
-/* What dms.Document says of a document of the page; see RowStatementReadPage. */
+/* What dms.Document says of a document of the page. */
 void
 StoredPageHeader(const StoredPage *page, int document, DocumentHeader *header)
 {
-	const Datum *values = StoredRowValues(&page->tables[0], document);
-	const Datum *last = values + page->tables[0].ncolumns;
-
-	header->document_id = DatumGetInt64(values[0]);
-	header->uuid = *DatumGetUUIDP(last[-3]);
-	header->etag = DatumGetInt64(last[-2]);
-	header->last_modified = DatumGetTimestampTz(last[-1]);
+	HeaderFromRow(StoredRowValues(&page->documents, document), header);
 }
 
 /* The identity of a target: its id, then the values; NULL if it is not there. */

@@ -8,18 +8,9 @@
 
 #include "postgres.h"
 
+#include "keyscan.h"
 #include "locks.h"
 #include "modelcache.h"
-
-/* Rows of one table, or of one projection. */
-typedef struct StoredRows
-{
-	int			nrows;
-	int			ncolumns;
-	Datum	   *values;			/* row by row */
-	bool	   *nulls;
-	int			next;			/* the row that a reader comes to next */
-} StoredRows;
 
 /* A document that is referred to; row -1: not (or not visible) there. */
 typedef struct StoredTarget
@@ -40,6 +31,7 @@ typedef struct StoredTargets
 typedef struct StoredPage
 {
 	Resource   *resource;
+	StoredRows	documents;		/* dms.Document, as the rows of the root */
 	StoredRows *tables;			/* as model->tables, in order of their keys */
 	StoredTargets *targets;		/* as model->projections */
 	StoredTargets descriptors;
@@ -49,9 +41,5 @@ extern StoredPage *StoredPageRead(Resource *resource, const int64 *ids, int n);
 extern void StoredPageHeader(const StoredPage *page, int document, DocumentHeader *header);
 extern const Datum *StoredPageTarget(const StoredTargets *targets, int64 document_id,
 									 const bool **nulls);
-extern uint64 ReadRun(Statement *statement, Datum *values, long limit);
-
-#define StoredRowValues(rows, row) (&(rows)->values[(row) * (rows)->ncolumns])
-#define StoredRowNulls(rows, row) (&(rows)->nulls[(row) * (rows)->ncolumns])
 
 #endif							/* DMS_STOREDPAGE_H */

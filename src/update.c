@@ -20,15 +20,6 @@
 
 PG_FUNCTION_INFO_V1(dms_update_document);
 
-static const Oid uuid_types[] = {UUIDOID};
-
-static Statement find_document = {
-	.sql = "SELECT DocumentId, ProjectName, ResourceName FROM dms.Document"
-	" WHERE DocumentUuid OPERATOR(pg_catalog.=) $1",
-	.nargs = 1,
-	.argtypes = uuid_types,
-};
-
 /* Lock the document's identity and all that depend on it. */
 static Closure *
 LockClosure(const Write *write, const pg_uuid_t *uuid, int64 document_id)
@@ -102,7 +93,7 @@ Update(Write *write, const pg_uuid_t *uuid, int64 document_id)
 
 	SnapshotBegin();
 	ResolveDocument(write->flat);
-	if (!ReadHeader(document_id, &header))
+	if (!HeaderRead(document_id, &header))
 		WriteRaiseGone(write, uuid);
 	PreconditionCheck(&write->precondition, &header);
 	identity = WriteIdentityDiffers(write, document_id);
@@ -142,16 +133,12 @@ Update(Write *write, const pg_uuid_t *uuid, int64 document_id)
 static int64
 FindDocument(Write *write, const pg_uuid_t *uuid)
 {
-	Datum		values[1] = {UUIDPGetDatum(uuid)};
 	Resource   *resource;
 	int64		document_id;
-	bool		isnull;
 
 	SnapshotBegin();
-	if (StatementRun(&find_document, values, NULL, true, 1) == 0)
+	if (!DocumentFind(uuid, &document_id, &resource))
 		WriteRaiseGone(write, uuid);
-	document_id = DatumGetInt64(ResultDatum(0, 1, &isnull));
-	resource = ResourceFind(ResultText(0, 2), ResultText(0, 3));
 	SnapshotEnd();
 	if (write->resource != NULL && write->resource != resource)
 		WriteRaiseGone(write, uuid);

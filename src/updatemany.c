@@ -365,7 +365,7 @@ BumpItems(Batch *batch)
 		else
 		{
 			SnapshotBegin();
-			ReadHeader(item->document_id, &item->header);
+			HeaderRead(item->document_id, &item->header);
 			SnapshotEnd();
 		}
 		WriteFinish(&item->write, item->differs ? WRITE_UPDATED : WRITE_UNCHANGED, &item->header);

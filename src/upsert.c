@@ -92,7 +92,7 @@ AnswerUnchanged(Write *write, int64 *document_id)
 
 	SnapshotBegin();
 	*document_id = ResolveDocument(write->flat);
-	if (*document_id != 0 && ReadHeader(*document_id, &header))
+	if (*document_id != 0 && HeaderRead(*document_id, &header))
 	{
 		PreconditionCheck(&write->precondition, &header);
 		if (ResolveComplete(write->flat))

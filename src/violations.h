@@ -9,7 +9,7 @@
 
 #include "flatten.h"
 
-extern void ViolationRethrow(const FlatDocument * flat) pg_attribute_noreturn();
-extern char *DescribeIdentity(const FlatDocument * flat);
+extern void ViolationRethrow(const FlatDocument *flat) pg_attribute_noreturn();
+extern char *DescribeIdentity(const FlatDocument *flat);
 
 #endif							/* DMS_VIOLATIONS_H */

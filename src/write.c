@@ -86,7 +86,7 @@ WriteLockChildren(Write *write, int64 document_id)
 	if (LockChildren(write->flat, document_id))
 		return;
 	SnapshotBegin();
-	if (document_id != 0 && ReadHeader(document_id, &header))
+	if (document_id != 0 && HeaderRead(document_id, &header))
 		PreconditionCheck(&write->precondition, &header);
 	else
 		PreconditionCheckAbsent(&write->precondition);

@@ -1,0 +1,29 @@
+/*
+ * header.h
+ *		What dms.Document says of documents.
+ */
+#ifndef DMS_HEADER_H
+#define DMS_HEADER_H
+
+#include "postgres.h"
+
+#include "datatype/timestamp.h"
+#include "modelcache.h"
+#include "utils/uuid.h"
+
+typedef struct DocumentHeader
+{
+	int64		document_id;
+	pg_uuid_t	uuid;
+	int64		etag;
+	TimestampTz last_modified;
+} DocumentHeader;
+
+/* The columns of a header, by document id. */
+extern const KeyScanTable HeaderTable;
+
+extern void HeaderFromRow(const Datum *values, DocumentHeader *header);
+extern bool HeaderRead(int64 document_id, DocumentHeader *header);
+extern bool DocumentFind(const pg_uuid_t *uuid, int64 *document_id, Resource **resource);
+
+#endif							/* DMS_HEADER_H */
