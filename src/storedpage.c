@@ -228,7 +228,9 @@ ReadTargets(StoredPage *page, int projection)
 static void
 ReadDescriptors(StoredTargets *targets)
 {
-	ReadRows(&descriptors, &read_descriptors, TargetIds(targets), targets->n, &targets->rows);
+	int64	   *ids = TargetIds(targets);
+
+	ReadRows(&descriptors, &read_descriptors, ids, targets->n, &targets->rows);
 	AssignRows(targets);
 }
 
