@@ -15,12 +15,14 @@
 #include "fmgr.h"
 #include "funcapi.h"
 #include "idempotency.h"
+#include "keyscan.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "naming.h"
 #include "plan.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
+#include "utils/fmgroids.h"
 #include "utils/guc.h"
 #include "utils/jsonb.h"
 #include "utils/timestamp.h"
@@ -40,10 +42,6 @@ static int	ttl_seconds = 24 * 60 * 60;
 static int	lease_seconds = 60;
 
 static const Oid key_types[] = {TEXTOID, TEXTOID, TEXTOID, UUIDOID, TEXTOID, INTERVALOID, INTERVALOID};
-
-#define OF_KEY " WHERE k.Route OPERATOR(pg_catalog.=) $1::pg_catalog.varchar" \
-	" AND k.HttpMethod OPERATOR(pg_catalog.=) $2::pg_catalog.varchar" \
-	" AND k.Key OPERATOR(pg_catalog.=) $3::pg_catalog.varchar"
 
 /*
  * A key that has expired, and one whose holder is silent for too long, are
@@ -66,29 +64,59 @@ static Statement claim_key = {
 	.argtypes = key_types,
 };
 
+/*
+ * A key is looked up by scanning its unique index.  The planner, which knows
+ * nothing of the values, might choose the index on routes, and read all keys
+ * of a route to find one.
+ */
+enum
+{
+	KEY_ROUTE,
+	KEY_METHOD,
+	KEY_KEY,
+	KEY_ID,
+	KEY_IS_PROCESSED,
+	KEY_FINGERPRINT,
+	KEY_STATUS,
+	KEY_HEADERS,
+	KEY_BODY,
+	KEY_CONTENT_TYPE,
+	KEY_COLUMNS
+};
+
+static const char *const key_columns[KEY_COLUMNS] = {
+	"route", "httpmethod", "key", "id", "isprocessed", "requestfingerprint", "statuscode",
+	"responseheaders", "responsebody", "contenttype",
+};
+static const KeyScanTable key_table = {"dms", "idempotencykeys", key_columns, KEY_COLUMNS};
 static Statement read_key = {
-	.sql = "SELECT k.IsProcessed, k.RequestFingerprint, k.StatusCode, k.ResponseHeaders, k.ResponseBody,"
-	" k.ContentType::pg_catalog.text FROM dms.IdempotencyKeys AS k" OF_KEY,
+	.sql = "SELECT k.Route, k.HttpMethod, k.Key, k.Id, k.IsProcessed, k.RequestFingerprint, k.StatusCode,"
+	" k.ResponseHeaders, k.ResponseBody, k.ContentType FROM dms.IdempotencyKeys AS k"
+	" WHERE k.Route OPERATOR(pg_catalog.=) $1::pg_catalog.varchar"
+	" AND k.HttpMethod OPERATOR(pg_catalog.=) $2::pg_catalog.varchar"
+	" AND k.Key OPERATOR(pg_catalog.=) $3::pg_catalog.varchar",
 	.nargs = 3,
 	.argtypes = key_types,
 };
 
-static const Oid complete_types[] = {TEXTOID, TEXTOID, TEXTOID, INT4OID, JSONBOID, TEXTOID, TEXTOID, BOOLOID};
+static const Oid complete_types[] = {UUIDOID, INT4OID, JSONBOID, TEXTOID, TEXTOID, BOOLOID};
+
+#define OF_OPEN_KEY " WHERE k.Id OPERATOR(pg_catalog.=) $1 AND NOT k.IsProcessed"
 
 static Statement complete_key = {
-	.sql = "UPDATE dms.IdempotencyKeys AS k SET StatusCode = $4, ResponseBody = $6, ContentType = $7,"
-	" ResponseHeaders = CASE WHEN $8 THEN COALESCE($5, '{}'::pg_catalog.jsonb) OPERATOR(pg_catalog.||)"
-	" '{\"Idempotency-Replay\": \"body-not-stored\"}'::pg_catalog.jsonb ELSE $5 END,"
+	.sql = "UPDATE dms.IdempotencyKeys AS k SET StatusCode = $2, ResponseBody = $4, ContentType = $5,"
+	" ResponseHeaders = CASE WHEN $6 THEN COALESCE($3, '{}'::pg_catalog.jsonb) OPERATOR(pg_catalog.||)"
+	" '{\"Idempotency-Replay\": \"body-not-stored\"}'::pg_catalog.jsonb ELSE $3 END,"
 	" IsProcessed = true, ProcessingCompletedAt = pg_catalog.clock_timestamp()"
-	OF_KEY " AND NOT k.IsProcessed",
-	.nargs = 8,
+	OF_OPEN_KEY,
+	.nargs = 6,
 	.argtypes = complete_types,
 };
 
 static Statement forget_key = {
-	.sql = "DELETE FROM dms.IdempotencyKeys AS k" OF_KEY " AND NOT k.IsProcessed",
-	.nargs = 3,
-	.argtypes = key_types,
+	.sql = "DELETE FROM dms.IdempotencyKeys AS k" OF_OPEN_KEY,
+	.nargs = 1,
+	.argtypes = complete_types,
 };
 
 /* Rows that somebody has locked are about to be taken over. */
@@ -169,14 +197,31 @@ ClaimKey(const IdempotencyKey *key, const char *fingerprint, const Interval *ttl
 	return StatementRun(&claim_key, values, fingerprint ? "       " : "    n  ", false, 0) > 0;
 }
 
-/* A text of the last result, in the given memory context; NULL for NULL. */
+/* The row of a key, as it is now; false: there is none. */
+static bool
+FindKey(const IdempotencyKey *key, StoredRows *row)
+{
+	Datum		values[3];
+	KeyScanKey	keys[3];
+
+	KeyValues(key, values);
+	for (int i = 0; i < 3; i++)
+		keys[i] = (KeyScanKey)
+	{
+		.equals = F_TEXTEQ,.value = values[i]
+	};
+	SnapshotBegin();
+	KeyRead(&key_table, &read_key, keys, 3, row);
+	SnapshotEnd();
+	return row->nrows > 0;
+}
+
+/* A text of a row, in the given memory context; NULL for NULL. */
 static text *
-CopyText(int column, MemoryContext context)
+CopyText(const StoredRows *row, int column, MemoryContext context)
 {
 	MemoryContext saved = MemoryContextSwitchTo(context);
-	bool		isnull;
-	Datum		datum = ResultDatum(0, column, &isnull);
-	text	   *copy = isnull ? NULL : DatumGetTextPCopy(datum);
+	text	   *copy = row->nulls[column] ? NULL : DatumGetTextPCopy(row->values[column]);
 
 	MemoryContextSwitchTo(saved);
 	return copy;
@@ -187,28 +232,24 @@ static void
 ReadKey(const IdempotencyKey *key, const char *fingerprint, MemoryContext context,
 		IdempotencyClaim *claim)
 {
-	Datum		values[3];
-	const char *known;
-	bool		isnull;
+	StoredRows	row;
+	text	   *known;
 
-	KeyValues(key, values);
-	SnapshotBegin();
-	if (StatementRun(&read_key, values, NULL, true, 1) == 0)
+	if (!FindKey(key, &row))
 		elog(ERROR, "idempotency key is locked and not there");
-	SnapshotEnd();
-	known = ResultText(0, 2);
-	if (known != NULL && fingerprint != NULL && strcmp(known, fingerprint) != 0 &&
+	known = CopyText(&row, KEY_FINGERPRINT, CurrentMemoryContext);
+	if (known != NULL && fingerprint != NULL && strcmp(text_to_cstring(known), fingerprint) != 0 &&
 		!FAULT_SKIP("idempotency_fingerprint"))
 		claim->state = IDEMPOTENCY_MISMATCH;
-	else if (!DatumGetBool(ResultDatum(0, 1, &isnull)))
+	else if (!DatumGetBool(row.values[KEY_IS_PROCESSED]))
 		claim->state = IDEMPOTENCY_RUNNING;
 	else
 	{
 		claim->state = IDEMPOTENCY_DONE;
-		claim->status = DatumGetInt32(ResultDatum(0, 3, &isnull));
-		claim->headers = PointerGetDatum(CopyText(4, context));
-		claim->body = CopyText(5, context);
-		claim->content_type = CopyText(6, context);
+		claim->status = DatumGetInt32(row.values[KEY_STATUS]);
+		claim->headers = PointerGetDatum(CopyText(&row, KEY_HEADERS, context));
+		claim->body = CopyText(&row, KEY_BODY, context);
+		claim->content_type = CopyText(&row, KEY_CONTENT_TYPE, context);
 	}
 }
 
@@ -242,10 +283,11 @@ IdempotencyComplete(const IdempotencyKey *key, const IdempotencyClaim *answer)
 {
 	bool		success = answer->status >= 200 && answer->status < 300;
 	bool		too_large = answer->body && VARSIZE_ANY_EXHDR(answer->body) > MAX_BODY;
-	char		nulls[] = "        ";
+	char		nulls[] = "      ";
 	StoreSession session;
-	Datum		values[8];
-	uint64		rows;
+	StoredRows	row;
+	Datum		values[6];
+	bool		found;
 
 	if (!success && FAULT_SKIP("idempotency_forget"))
 		return true;
@@ -256,19 +298,22 @@ IdempotencyComplete(const IdempotencyKey *key, const IdempotencyClaim *answer)
 				 errdetail("It has %zu bytes; up to %d are kept.",
 						   (size_t) VARSIZE_ANY_EXHDR(answer->body), MAX_BODY)));
 	StoreBegin(&session, RIGHTS_OF_OWNER);
-	KeyValues(key, values);
-	values[3] = Int32GetDatum(answer->status);
-	values[4] = answer->headers;
-	nulls[4] = answer->headers == (Datum) 0 ? 'n' : ' ';
-	values[5] = PointerGetDatum(answer->body);
-	nulls[5] = answer->body == NULL || too_large ? 'n' : ' ';
-	values[6] = PointerGetDatum(answer->content_type);
-	nulls[6] = answer->content_type == NULL ? 'n' : ' ';
-	values[7] = BoolGetDatum(too_large);
-	rows = success ? StatementRun(&complete_key, values, nulls, false, 0) :
-		StatementRun(&forget_key, values, NULL, false, 0);
+	found = FindKey(key, &row);
+	if (found)
+	{
+		values[0] = row.values[KEY_ID];
+		values[1] = Int32GetDatum(answer->status);
+		values[2] = answer->headers;
+		nulls[2] = answer->headers == (Datum) 0 ? 'n' : ' ';
+		values[3] = PointerGetDatum(answer->body);
+		nulls[3] = answer->body == NULL || too_large ? 'n' : ' ';
+		values[4] = PointerGetDatum(answer->content_type);
+		nulls[4] = answer->content_type == NULL ? 'n' : ' ';
+		values[5] = BoolGetDatum(too_large);
+		found = StatementRun(success ? &complete_key : &forget_key, values, success ? nulls : NULL, false, 0) > 0;
+	}
 	StoreEnd(&session);
-	return rows > 0;
+	return found;
 }
 
 /* The first three arguments: route, method and key. */

@@ -40,7 +40,7 @@ typedef struct KeyScanTable
 	int			ncolumns;
 } KeyScanTable;
 
-#define KEY_SCAN_MAX_KEYS 2
+#define KEY_SCAN_MAX_KEYS 3
 
 extern void StoredRowsInit(StoredRows *rows, int ncolumns, int expected);
 extern void StoredRowsGrow(StoredRows *rows);
