@@ -134,6 +134,30 @@ DELETE FROM dms.Document WHERE DocumentUuid OPERATOR(pg_catalog.=) :'offering';
 SELECT kind FROM dms.audit();
 RESET search_path;
 
+-- The owner may alter the tables.  A value of another type than the model says is
+-- refused, never taken for what it is not.
+BEGIN;
+ALTER TABLE cascade.Session ALTER SessionName TYPE integer USING 1;
+SELECT dms.get_document(:'session');
+ROLLBACK;
+BEGIN;
+ALTER TABLE cascade.Session ALTER SessionName TYPE integer USING 1;
+SELECT outcome FROM dms.upsert_document('Cascade', 'Session', '{"schoolReference": {"schoolId": 11}, "sessionName": "Summer"}');
+ROLLBACK;
+BEGIN;
+ALTER TABLE dms.Document ALTER DocumentUuid TYPE bigint USING 1 + DocumentId;
+SELECT dms.get_document(:'session');
+ROLLBACK;
+BEGIN;
+ALTER TABLE dms.Document ALTER DocumentUuid TYPE bigint USING 1 + DocumentId;
+SELECT dms.resolve('Cascade', 'Session', '{"schoolId": 11, "sessionName": "Summer"}');
+ROLLBACK;
+BEGIN;
+ALTER TABLE dms.Document ALTER DocumentUuid TYPE bigint USING 1 + DocumentId;
+SELECT * FROM dms.query_documents('Cascade', 'Session');
+ROLLBACK;
+SELECT outcome FROM dms.upsert_document('Cascade', 'Session', '{"schoolReference": {"schoolId": 11}, "sessionName": "Summer"}');
+
 \c :home
 DROP DATABASE regress_hostile;
 DROP ROLE regress_hostile;

@@ -142,6 +142,16 @@ UPDATE dms.IdempotencyKeys SET ResponseBody = repeat('x', 1048577) WHERE Key = '
 UPDATE dms.IdempotencyKeys SET CreatedAt = now() WHERE Key = 'm1';
 \set VERBOSITY default
 
+-- A key is found by itself, however many others its route has: the index by route
+-- is there for those who watch.
+SELECT pg_stat_force_next_flush();
+SELECT idx_scan AS scans FROM pg_stat_user_indexes WHERE indexrelname = 'ix_idempotencykeys_route_createdat' \gset
+SELECT count(*) FROM generate_series(1, 20) AS n, request('POST', '/ed-fi/students', 'many-' || n, student('1'));
+SELECT pg_stat_force_next_flush();
+SELECT idx_scan - :scans AS scans_by_route FROM pg_stat_user_indexes
+WHERE indexrelname = 'ix_idempotencykeys_route_createdat';
+DELETE FROM dms.IdempotencyKeys WHERE Key LIKE 'many-%';
+
 -- Watching, and letting go of what has expired.
 SELECT key, http_route, http_method, status_code, response_body_bytes, content_type, is_processed, is_expired
 FROM dms.idempotency_keys(route => '/mine', page_size => 3);

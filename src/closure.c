@@ -342,33 +342,58 @@ LockIdentityFirst(int64 document_id)
 	return nlocked == 1;
 }
 
-/* The ids of the last result's first column, sorted; the result stays. */
-static int64 *
-SortedIds(int *n)
+/* An edge to a parent, as a look sees it. */
+typedef struct SeenEdge
 {
-	int64	   *ids = palloc_extended(sizeof(int64) * Max(SPI_processed, 1), MCXT_ALLOC_HUGE);
+	int64		parent;
+	int64		source;
+	int64		identity;
+} SeenEdge;
+
+static int
+CompareSeen(const void *a, const void *b)
+{
+	const SeenEdge *left = a;
+	const SeenEdge *right = b;
+
+	if (left->parent != right->parent)
+		return left->parent < right->parent ? -1 : 1;
+	if (left->source != right->source)
+		return left->source < right->source ? -1 : 1;
+	return left->identity < right->identity ? -1 : left->identity > right->identity;
+}
+
+/* The edges of the last result, sorted; the result stays. */
+static SeenEdge *
+SeenEdges(uint64 *n)
+{
+	SeenEdge   *edges = palloc_extended(sizeof(SeenEdge) * Max(SPI_processed, 1), MCXT_ALLOC_HUGE);
 	bool		isnull;
 
-	*n = (int) SPI_processed;
-	for (int i = 0; i < *n; i++)
-		ids[i] = DatumGetInt64(ResultDatum(i, 1, &isnull));
-	qsort(ids, *n, sizeof(int64), CompareIds);
-	return ids;
+	*n = SPI_processed;
+	for (uint64 i = 0; i < *n; i++)
+	{
+		edges[i].parent = DatumGetInt64(ResultDatum(i, 1, &isnull));
+		edges[i].source = DatumGetInt64(ResultDatum(i, 2, &isnull));
+		edges[i].identity = DatumGetBool(ResultDatum(i, 3, &isnull));
+	}
+	qsort(edges, *n, sizeof(SeenEdge), CompareSeen);
+	return edges;
 }
 
 /*
- * A read that decides whether the outcome is right, in a new statement behind
- * the lock.  Where the transaction's snapshot is fixed it may be blind to what
- * was committed meanwhile: then the latest state must say the same, or the
- * transaction must be tried again.  The result is in SPI_tuptable.
+ * A look at parents that decides whether the outcome is right, in a new
+ * statement behind the lock.  Where the transaction's snapshot is fixed it may
+ * be blind to what was committed meanwhile: then the latest state must say the
+ * same, or the transaction must be tried again.  The result is in SPI_tuptable.
  */
 static void
 ReadDecisively(Statement *statement, Datum *values)
 {
-	int64	   *latest = NULL;
-	int64	   *seen;
-	int			nlatest = 0;
-	int			nseen;
+	SeenEdge   *latest = NULL;
+	SeenEdge   *seen;
+	uint64		nlatest = 0;
+	uint64		nseen;
 	bool		twice = IsolationUsesXactSnapshot() && !FAULT_SKIP("latest_look");
 
 	if (twice)
@@ -376,7 +401,7 @@ ReadDecisively(Statement *statement, Datum *values)
 		SnapshotBeginLatest();
 		StatementRun(statement, values, NULL, true, 0);
 		SnapshotEnd();
-		latest = SortedIds(&nlatest);
+		latest = SeenEdges(&nlatest);
 		SPI_freetuptable(SPI_tuptable);
 	}
 	SnapshotBegin();
@@ -384,8 +409,8 @@ ReadDecisively(Statement *statement, Datum *values)
 	SnapshotEnd();
 	if (!twice)
 		return;
-	seen = SortedIds(&nseen);
-	if (nseen != nlatest || memcmp(seen, latest, sizeof(int64) * nseen) != 0)
+	seen = SeenEdges(&nseen);
+	if (nseen != nlatest || memcmp(seen, latest, sizeof(SeenEdge) * nseen) != 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 				 errmsg("could not serialize access due to concurrent changes of references")));
@@ -404,8 +429,9 @@ HasParents(int64 document_id)
 	return found;
 }
 
-static void
-AddParent(Closure *closure, int64 parent)
+/* Note one more document that refers to members, such as one written since. */
+void
+ClosureAddParent(Closure *closure, int64 parent)
 {
 	if (closure->nparents == closure->parents_capacity)
 	{
@@ -433,15 +459,17 @@ OpenParents(Closure *closure, OpenMembers *open, const int64 *ids, int n)
 	{
 		int64		parent = DatumGetInt64(ResultDatum(i, 1, &isnull));
 		int64		source = DatumGetInt64(ResultDatum(i, 2, &isnull));
-		SourceType *type = hash_search(sources, &source, HASH_FIND, NULL);
+		SourceType *type;
 
+		ClosureAddParent(closure, parent);
+		if (!DatumGetBool(ResultDatum(i, 3, &isnull)) || ClosureHas(closure, parent))
+			continue;
+		type = hash_search(sources, &source, HASH_FIND, NULL);
 		if (type == NULL)
 			ereport(ERROR,
 					(errcode(ERRCODE_DATA_CORRUPTED),
 					 errmsg("reference edge of document " INT64_FORMAT " has the unknown source " INT64_FORMAT, parent, source)));
-		AddParent(closure, parent);
-		if (DatumGetBool(ResultDatum(i, 3, &isnull)) && !ClosureHas(closure, parent))
-			AddOpen(open, type->type, parent);
+		AddOpen(open, type->type, parent);
 	}
 	SPI_freetuptable(SPI_tuptable);
 }

@@ -35,6 +35,7 @@ typedef struct Closure
 extern void ClosureInit(void);
 extern void ClosureMakeRoom(const int64 *ids, int n);
 extern Closure *ClosureLock(const int64 *seeds, int nseeds);
+extern void ClosureAddParent(Closure *closure, int64 parent);
 extern bool ClosureHas(const Closure *closure, int64 document_id);
 extern int64 *ClosureIds(const Closure *closure, int *n);
 extern int64 *ClosureOuterParents(const Closure *closure, int *n);

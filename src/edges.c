@@ -31,7 +31,8 @@ static const Oid read_types[] = {INT8OID};
 static const Oid write_types[] = {INT8OID, INT8ARRAYOID, INT8ARRAYOID, BOOLARRAYOID};
 
 static const char *const edge_columns[] = {"parentdocumentid", "childdocumentid", "edgesourceid", "isidentitycomponent"};
-static const KeyScanTable edges = {"dms", "referenceedge", edge_columns, lengthof(edge_columns)};
+static const Oid edge_types[] = {INT8OID, INT8OID, INT8OID, BOOLOID};
+static const KeyScanTable edges = {"dms", "referenceedge", edge_columns, edge_types, lengthof(edge_columns)};
 static Statement read_edges = {
 	.sql = "SELECT ParentDocumentId, ChildDocumentId, EdgeSourceId, IsIdentityComponent FROM dms.ReferenceEdge"
 	" WHERE ParentDocumentId OPERATOR(pg_catalog.=) $1",

@@ -11,10 +11,12 @@
 #include "utils/timestamp.h"
 
 static const Oid id_types[] = {INT8OID};
-static const Oid uuid_types[] = {UUIDOID};
+static const Oid uuid_array[] = {UUIDARRAYOID};
 
 static const char *const header_columns[] = {"documentid", "documentuuid", "etag", "lastmodifiedat"};
-const KeyScanTable HeaderTable = {"dms", "document", header_columns, lengthof(header_columns)};
+static const Oid header_types[] = {INT8OID, UUIDOID, INT8OID, TIMESTAMPTZOID};
+const KeyScanTable HeaderTable = {"dms", "document", header_columns, header_types, lengthof(header_columns)};
+
 static Statement read_header = {
 	.sql = "SELECT DocumentId, DocumentUuid, Etag, LastModifiedAt FROM dms.Document"
 	" WHERE DocumentId OPERATOR(pg_catalog.=) $1",
@@ -23,12 +25,15 @@ static Statement read_header = {
 };
 
 static const char *const find_columns[] = {"documentuuid", "documentid", "projectname", "resourcename"};
-static const KeyScanTable find_table = {"dms", "document", find_columns, lengthof(find_columns)};
+static const Oid find_types[] = {UUIDOID, INT8OID, TEXTOID, TEXTOID};
+static const KeyScanTable find_table = {"dms", "document", find_columns, find_types, lengthof(find_columns)};
+
 static Statement find = {
 	.sql = "SELECT DocumentUuid, DocumentId, ProjectName, ResourceName FROM dms.Document"
-	" WHERE DocumentUuid OPERATOR(pg_catalog.=) $1",
+	" WHERE DocumentUuid OPERATOR(pg_catalog.=) ANY ($1)",
 	.nargs = 1,
-	.argtypes = uuid_types,
+	.argtypes = uuid_array,
+	.ordered = true,
 };
 
 /* A header from a row with the columns of HeaderTable. */
@@ -55,6 +60,28 @@ HeaderRead(int64 document_id, DocumentHeader *header)
 	return true;
 }
 
+/* Which documents have these ids (a uuid[]), in the active snapshot? */
+FoundDocument *
+DocumentsFind(Datum uuids, int *n)
+{
+	KeyScanKey	key = {.equals = F_UUID_EQ,.any = true,.value = uuids};
+	StoredRows	rows;
+	FoundDocument *found;
+
+	KeyRead(&find_table, &find, &key, 1, &rows);
+	found = palloc(sizeof(FoundDocument) * Max(rows.nrows, 1));
+	*n = rows.nrows;
+	for (int i = 0; i < rows.nrows; i++)
+	{
+		const Datum *values = StoredRowValues(&rows, i);
+
+		found[i].uuid = DatumGetUUIDP(values[0]);
+		found[i].document_id = DatumGetInt64(values[1]);
+		found[i].resource = ResourceFind(TextDatumGetCString(values[2]), TextDatumGetCString(values[3]));
+	}
+	return found;
+}
+
 /*
  * Which document has this id in the active snapshot, and (unless NULL) of what
  * resource is it?  False: none.
@@ -62,15 +89,15 @@ HeaderRead(int64 document_id, DocumentHeader *header)
 bool
 DocumentFind(const pg_uuid_t *uuid, int64 *document_id, Resource **resource)
 {
-	KeyScanKey	key = {.equals = F_UUID_EQ,.value = UUIDPGetDatum(uuid)};
-	StoredRows	rows;
+	Datum		element = UUIDPGetDatum(uuid);
+	FoundDocument *found;
+	int			n;
 
-	KeyRead(&find_table, &find, &key, 1, &rows);
-	if (rows.nrows == 0)
+	found = DocumentsFind(ArrayDatum(1, &element, NULL, UUIDOID), &n);
+	if (n == 0)
 		return false;
-	*document_id = DatumGetInt64(rows.values[1]);
+	*document_id = found->document_id;
 	if (resource)
-		*resource = ResourceFind(TextDatumGetCString(rows.values[2]),
-								 TextDatumGetCString(rows.values[3]));
+		*resource = found->resource;
 	return true;
 }

@@ -19,11 +19,20 @@ typedef struct DocumentHeader
 	TimestampTz last_modified;
 } DocumentHeader;
 
+/* Which document has an id. */
+typedef struct FoundDocument
+{
+	const pg_uuid_t *uuid;
+	int64		document_id;
+	Resource   *resource;
+} FoundDocument;
+
 /* The columns of a header, by document id. */
 extern const KeyScanTable HeaderTable;
 
 extern void HeaderFromRow(const Datum *values, DocumentHeader *header);
 extern bool HeaderRead(int64 document_id, DocumentHeader *header);
+extern FoundDocument *DocumentsFind(Datum uuids, int *n);
 extern bool DocumentFind(const pg_uuid_t *uuid, int64 *document_id, Resource **resource);
 
 #endif							/* DMS_HEADER_H */

@@ -88,7 +88,10 @@ static const char *const key_columns[KEY_COLUMNS] = {
 	"route", "httpmethod", "key", "id", "isprocessed", "requestfingerprint", "statuscode",
 	"responseheaders", "responsebody", "contenttype",
 };
-static const KeyScanTable key_table = {"dms", "idempotencykeys", key_columns, KEY_COLUMNS};
+static const Oid key_column_types[KEY_COLUMNS] = {
+	TEXTOID, TEXTOID, TEXTOID, UUIDOID, BOOLOID, TEXTOID, INT4OID, JSONBOID, TEXTOID, TEXTOID,
+};
+static const KeyScanTable key_table = {"dms", "idempotencykeys", key_columns, key_column_types, KEY_COLUMNS};
 static Statement read_key = {
 	.sql = "SELECT k.Route, k.HttpMethod, k.Key, k.Id, k.IsProcessed, k.RequestFingerprint, k.StatusCode,"
 	" k.ResponseHeaders, k.ResponseBody, k.ContentType FROM dms.IdempotencyKeys AS k"

@@ -9,8 +9,13 @@
  */
 #include "postgres.h"
 
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
 #include "joinscan.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "value.h"
 
 /* What to read of one table on the way; the first column is its key. */
 typedef struct JoinStep
@@ -25,17 +30,34 @@ typedef struct JoinScan
 	JoinStep   *steps;			/* as projection->joins */
 	int			nsteps;
 	int		   *value_columns;	/* as projection->values, in their steps */
+	bool		has_view;		/* which is for SQL to read */
 } JoinScan;
 
-/* The position of a column in a step, added if it is not there yet. */
+/*
+ * The position of a column in a step, added if it is not there yet.  There is
+ * room for all of them.
+ */
 static int
-StepColumn(JoinStep *step, const char **columns, const char *name)
+StepColumn(JoinStep *step, const char *name, Oid type)
 {
-	for (int i = 0; i < step->table.ncolumns; i++)
-		if (strcmp(columns[i], name) == 0)
+	KeyScanTable *table = &step->table;
+
+	for (int i = 0; i < table->ncolumns; i++)
+		if (strcmp(table->columns[i], name) == 0)
 			return i;
-	columns[step->table.ncolumns] = name;
-	return step->table.ncolumns++;
+	((const char **) table->columns)[table->ncolumns] = name;
+	((Oid *) table->types)[table->ncolumns] = type;
+	return table->ncolumns++;
+}
+
+/* The identities of an abstract resource are in a view. */
+static bool
+IsView(const JoinModel *join)
+{
+	Oid			schema = get_namespace_oid(join->schema, true);
+
+	return OidIsValid(schema) &&
+		get_rel_relkind(get_relname_relid(join->table, schema)) == RELKIND_VIEW;
 }
 
 /* Work out what must be read; lives as long as the model. */
@@ -45,7 +67,6 @@ PrepareScan(const Resource *resource, const ProjectionModel *projection)
 	MemoryContext saved = MemoryContextSwitchTo(resource->context);
 	JoinScan   *scan = palloc0(sizeof(JoinScan));
 	int			most = 1 + projection->njoins + projection->nvalues;
-	const char ***columns = palloc(sizeof(char **) * projection->njoins);
 
 	scan->nsteps = projection->njoins;
 	scan->steps = palloc0(sizeof(JoinStep) * scan->nsteps);
@@ -55,20 +76,21 @@ PrepareScan(const Resource *resource, const ProjectionModel *projection)
 		const JoinModel *join = &projection->joins[i];
 		JoinStep   *step = &scan->steps[i];
 
-		columns[i] = palloc(sizeof(char *) * most);
 		step->table.schema = join->schema;
 		step->table.table = join->table;
-		step->table.columns = columns[i];
+		step->table.columns = palloc(sizeof(char *) * most);
+		step->table.types = palloc(sizeof(Oid) * most);
 		step->from = i == 0 ? -1 : join->from;
-		StepColumn(step, columns[i], "documentid");
+		scan->has_view = scan->has_view || IsView(join);
+		StepColumn(step, "documentid", INT8OID);
 		if (i > 0)
-			step->from_column = StepColumn(&scan->steps[join->from], columns[join->from], join->from_column);
+			step->from_column = StepColumn(&scan->steps[join->from], join->from_column, INT8OID);
 	}
 	for (int i = 0; i < projection->nvalues; i++)
 	{
-		int			join = projection->values[i].join;
+		const ProjectedModel *value = &projection->values[i];
 
-		scan->value_columns[i] = StepColumn(&scan->steps[join], columns[join], projection->values[i].column);
+		scan->value_columns[i] = StepColumn(&scan->steps[value->join], value->column, ValueTypeOid(value->type));
 	}
 	MemoryContextSwitchTo(saved);
 	return scan;
@@ -205,6 +227,8 @@ JoinScanRead(Resource *resource, int projection, const int64 *ids, int n,
 
 	if (scan == NULL)
 		scan = resource->joins[projection] = PrepareScan(resource, model);
+	if (scan->has_view)
+		return false;
 	steps = palloc0(sizeof(StoredRows) * scan->nsteps);
 	follow = palloc0(sizeof(int *) * scan->nsteps);
 	StoredRowsInit(&steps[0], scan->steps[0].table.ncolumns, n);

@@ -17,10 +17,11 @@
 #include "access/relation.h"
 #include "access/table.h"
 #include "access/tableam.h"
+#include "access/transam.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_index.h"
-#include "executor/tuptable.h"
+#include "executor/executor.h"
 #include "faults.h"
 #include "keyscan.h"
 #include "miscadmin.h"
@@ -29,6 +30,7 @@
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/rls.h"
@@ -77,10 +79,14 @@ ReadRun(Statement *statement, Datum *values, long limit)
 	return StatementRun(statement, values, NULL, !FAULT_SKIP("read_snapshot"), limit);
 }
 
-/* Take the rows of the last result apart; they live as long as it does. */
+/*
+ * Take the rows of the last result apart; they live as long as it does.  Their
+ * columns must be of these types.
+ */
 void
-StoredRowsTake(StoredRows *rows)
+StoredRowsTake(StoredRows *rows, const Oid *types)
 {
+	ResultExpect(types);
 	StoredRowsInit(rows, SPI_tuptable->tupdesc->natts, (int) SPI_processed);
 	rows->nrows = (int) SPI_processed;
 	for (int i = 0; i < rows->nrows; i++)
@@ -88,14 +94,19 @@ StoredRowsTake(StoredRows *rows)
 						  StoredRowValues(rows, i), StoredRowNulls(rows, i));
 }
 
-/* Would a SELECT by the current user see all rows of it, and only of it? */
+/*
+ * Would a SELECT by the current user see all rows of it, and only of it?  Who
+ * hooks into the checks of rights wants to see every SELECT.
+ */
 static bool
 IsPlainlyReadable(Relation relation)
 {
 	Oid			id = RelationGetRelid(relation);
 
 	return relation->rd_rel->relkind == RELKIND_RELATION &&
+		RelationIsPermanent(relation) &&
 		!relation->rd_rel->relhassubclass &&
+		ExecutorCheckPerms_hook == NULL &&
 		pg_class_aclcheck(id, GetUserId(), ACL_SELECT) == ACLCHECK_OK &&
 		check_enable_rls(id, InvalidOid, true) != RLS_ENABLED;
 }
@@ -113,44 +124,71 @@ ColumnNumber(TupleDesc descriptor, const char *name, int guess)
 	return InvalidAttrNumber;
 }
 
-/* Find the columns; false when one is not there, which SQL shall report. */
+/*
+ * Find the columns; false when one is not there or of another type, which SQL
+ * shall report.
+ */
 static bool
 FindColumns(Relation relation, const KeyScanTable *table, AttrNumber *numbers)
 {
+	TupleDesc	descriptor = RelationGetDescr(relation);
+
 	for (int i = 0; i < table->ncolumns; i++)
 	{
-		numbers[i] = ColumnNumber(RelationGetDescr(relation), table->columns[i], i);
-		if (numbers[i] == InvalidAttrNumber)
+		numbers[i] = ColumnNumber(descriptor, table->columns[i], i);
+		if (numbers[i] == InvalidAttrNumber ||
+			!TypeFits(TupleDescAttr(descriptor, numbers[i] - 1)->atttypid, table->types[i]))
 			return false;
 	}
 	return true;
 }
 
-/* Does the index lead to all rows by these columns, in the order of their key? */
+/* Is the key's function what this column of the index calls equal? */
 static bool
-LeadsTo(Relation index, const AttrNumber *columns, int n)
+IsSearchable(Relation relation, Relation index, int i, AttrNumber column, const KeyScanKey *key)
+{
+	Oid			type = index->rd_opcintype[i];
+	Oid			equals = get_opfamily_member(index->rd_opfamily[i], type, type, BTEqualStrategyNumber);
+
+	return index->rd_index->indkey.values[i] == column &&
+		(index->rd_indoption[i] & INDOPTION_DESC) == 0 &&
+		index->rd_indcollation[i] == TupleDescAttr(RelationGetDescr(relation), column - 1)->attcollation &&
+		OidIsValid(equals) && get_opcode(equals) == key->equals;
+}
+
+/*
+ * Does the index lead to all rows by these columns, in the order of the
+ * table's key?  One that is younger than our snapshot may not (indcheckxmin).
+ */
+static bool
+LeadsTo(Relation relation, Relation index, const AttrNumber *columns,
+		const KeyScanKey *keys, int n)
 {
 	Form_pg_index form = index->rd_index;
 
 	if (index->rd_rel->relam != BTREE_AM_OID || !form->indisvalid || form->indnkeyatts < n ||
+		(!form->indisprimary && !(form->indisunique && form->indnkeyatts == n)) ||
 		!heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL))
 		return false;
+	if (form->indcheckxmin &&
+		!TransactionIdPrecedes(HeapTupleHeaderGetXmin(index->rd_indextuple->t_data), TransactionXmin))
+		return false;
 	for (int i = 0; i < n; i++)
-		if (form->indkey.values[i] != columns[i])
+		if (!IsSearchable(relation, index, i, columns[i], &keys[i]))
 			return false;
 	return true;
 }
 
 /* Open the index if it serves; NULL if it does not. */
 static Relation
-OpenServing(Oid id, const AttrNumber *columns, int n)
+OpenServing(Relation relation, Oid id, const AttrNumber *columns, const KeyScanKey *keys, int n)
 {
 	Relation	index;
 
 	if (!OidIsValid(id))
 		return NULL;
 	index = index_open(id, AccessShareLock);
-	if (LeadsTo(index, columns, n))
+	if (LeadsTo(relation, index, columns, keys, n))
 		return index;
 	index_close(index, AccessShareLock);
 	return NULL;
@@ -158,16 +196,17 @@ OpenServing(Oid id, const AttrNumber *columns, int n)
 
 /* An index that leads with the columns: the primary key, or another. */
 static Relation
-OpenIndex(Relation relation, const AttrNumber *columns, int n)
+OpenIndex(Relation relation, const AttrNumber *columns, const KeyScanKey *keys, int n)
 {
 	List	   *ids = RelationGetIndexList(relation);
-	Relation	found = OpenServing(relation->rd_pkindex, columns, n);
+	Oid			primary = relation->rd_pkindex;
+	Relation	found = OpenServing(relation, primary, columns, keys, n);
 	ListCell   *cell;
 
 	foreach(cell, ids)
 	{
-		if (found == NULL && lfirst_oid(cell) != relation->rd_pkindex)
-			found = OpenServing(lfirst_oid(cell), columns, n);
+		if (found == NULL && lfirst_oid(cell) != primary)
+			found = OpenServing(relation, lfirst_oid(cell), columns, keys, n);
 	}
 	list_free(ids);
 	return found;
@@ -239,7 +278,7 @@ KeyScanRead(const KeyScanTable *table, const KeyScanKey *keys, int nkeys,
 	Relation	index = NULL;
 
 	if (IsPlainlyReadable(relation) && FindColumns(relation, table, columns))
-		index = OpenIndex(relation, columns, nkeys);
+		index = OpenIndex(relation, columns, keys, nkeys);
 	if (index != NULL)
 	{
 		ScanIndex(relation, index, keys, nkeys, columns, rows);
@@ -275,5 +314,5 @@ KeyRead(const KeyScanTable *table, Statement *statement, const KeyScanKey *keys,
 	for (int i = 0; i < nkeys; i++)
 		values[i] = keys[i].value;
 	ReadRun(statement, values, 0);
-	StoredRowsTake(rows);
+	StoredRowsTake(rows, table->types);
 }

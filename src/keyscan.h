@@ -37,6 +37,7 @@ typedef struct KeyScanTable
 	const char *schema;
 	const char *table;
 	const char *const *columns;
+	const Oid  *types;			/* what the columns must hold */
 	int			ncolumns;
 } KeyScanTable;
 
@@ -51,7 +52,7 @@ extern bool KeyScanReadIds(const KeyScanTable *table, const int64 *ids, int n,
 						   StoredRows *rows);
 extern void KeyRead(const KeyScanTable *table, Statement *statement,
 					const KeyScanKey *keys, int nkeys, StoredRows *rows);
-extern void StoredRowsTake(StoredRows *rows);
+extern void StoredRowsTake(StoredRows *rows, const Oid *types);
 extern uint64 ReadRun(Statement *statement, Datum *values, long limit);
 
 #endif							/* DMS_KEYSCAN_H */

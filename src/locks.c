@@ -277,7 +277,7 @@ TakeHeader(DocumentHeader *header)
 {
 	StoredRows	rows;
 
-	StoredRowsTake(&rows);
+	StoredRowsTake(&rows, HeaderTable.types);
 	if (rows.nrows > 0)
 		HeaderFromRow(rows.values, header);
 	SPI_freetuptable(SPI_tuptable);

@@ -54,7 +54,8 @@ static int	cached_plans = 64;
 static const Oid find_types[] = {TEXTOID, TEXTOID};
 
 static const char *const model_columns[] = {"projectname", "resourcename", "model"};
-static const KeyScanTable models = {"dms", "resourcemodel", model_columns, lengthof(model_columns)};
+static const Oid model_types[] = {TEXTOID, TEXTOID, JSONOID};
+static const KeyScanTable models = {"dms", "resourcemodel", model_columns, model_types, lengthof(model_columns)};
 
 /* Names are ASCII; the collation keeps locales out of it. */
 #define FOLDED(name) "pg_catalog.lower(" name " COLLATE pg_catalog.\"C\")"

@@ -160,7 +160,10 @@ dms_resolve(PG_FUNCTION_ARGS)
 		ReportError(PROBLEM_ARGUMENT, NULL, "identity must be an object, not %s",
 					JsonTreeKindName(identity));
 	if (IdentityId(resource->model, identity, &id) && ReadRun(&find_uuid, values, 1) > 0)
+	{
+		ResultExpect(uuid_types);
 		*found = *DatumGetUUIDP(ResultDatum(0, 1, &isnull));
+	}
 	StoreEnd(&session);
 	if (isnull)
 		PG_RETURN_NULL();

@@ -240,6 +240,36 @@ ExecuteWithArgs(const char *sql, int nargs, Oid *types, Datum *values,
 	return SPI_processed;
 }
 
+/*
+ * Can values of a type be read as those of another?  The owner of the store may
+ * alter its tables, and must not make us read memory that is not theirs.
+ */
+bool
+TypeFits(Oid found, Oid expected)
+{
+	if (found == expected)
+		return true;
+	return expected == TEXTOID && (found == VARCHAROID || found == BPCHAROID);
+}
+
+/* Refuse a result whose columns are not of these types. */
+void
+ResultExpect(const Oid *types)
+{
+	TupleDesc	descriptor = SPI_tuptable->tupdesc;
+
+	for (int i = 0; i < descriptor->natts; i++)
+	{
+		Form_pg_attribute column = TupleDescAttr(descriptor, i);
+
+		if (!TypeFits(column->atttypid, types[i]))
+			ereport(ERROR,
+					(errcode(ERRCODE_DATATYPE_MISMATCH),
+					 errmsg("column \"%s\" has type %s instead of %s", NameStr(column->attname),
+							format_type_be(column->atttypid), format_type_be(types[i]))));
+	}
+}
+
 /* A value of the last result; columns count from 1. */
 Datum
 ResultDatum(uint64 row, int column, bool *isnull)

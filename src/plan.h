@@ -61,6 +61,8 @@ extern void SnapshotEnd(void);
 extern void ExecuteSql(const char *sql);
 extern uint64 ExecuteWithArgs(const char *sql, int nargs, Oid *types,
 							  Datum *values, bool read_only);
+extern bool TypeFits(Oid found, Oid expected);
+extern void ResultExpect(const Oid *types);
 extern Datum ResultDatum(uint64 row, int column, bool *isnull);
 extern char *ResultText(uint64 row, int column);
 extern Datum TextArrayDatum(int n, const char *const *texts);

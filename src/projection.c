@@ -50,6 +50,18 @@ ProjectionAppendSelect(StringInfo sql, const ProjectionModel *projection)
 	}
 }
 
+/* The types of the columns of a projection. */
+const Oid  *
+ProjectionTypes(const ProjectionModel *projection)
+{
+	Oid		   *types = palloc(sizeof(Oid) * (1 + projection->nvalues));
+
+	types[0] = INT8OID;
+	for (int i = 0; i < projection->nvalues; i++)
+		types[i + 1] = ValueTypeOid(projection->values[i].type);
+	return types;
+}
+
 /* One row of a projection: texts and hashes. */
 static void
 TakeRow(const ResourceModel *model, const Datum *values, const bool *nulls,
@@ -102,19 +114,23 @@ ProjectionRead(Resource *resource, const int64 *ids, int n, int *found)
 {
 	StoredIdentity *identities;
 	StoredRows	rows;
+	SPITupleTable *result = NULL;
 
 	if (!JoinScanRead(resource, 0, ids, n, &rows))
 	{
 		Datum		values[1] = {Int8ArrayDatum(n, ids)};
 
 		ReadRun(ProjectStatement(resource), values, 0);
-		StoredRowsTake(&rows);
+		result = SPI_tuptable;
+		StoredRowsTake(&rows, ProjectionTypes(&resource->model->projections[0]));
 	}
 	*found = rows.nrows;
 	identities = palloc(sizeof(StoredIdentity) * Max(*found, 1));
 	for (int i = 0; i < *found; i++)
 		TakeRow(resource->model, StoredRowValues(&rows, i), StoredRowNulls(&rows, i),
 				&identities[i]);
+	if (result != NULL)
+		SPI_freetuptable(result);
 	return identities;
 }
 
@@ -168,7 +184,7 @@ PutIdentities(ReturnSetInfo *rsinfo, const ResourceModel *model)
 {
 	StoredRows	rows;
 
-	StoredRowsTake(&rows);
+	StoredRowsTake(&rows, ProjectionTypes(&model->projections[0]));
 	for (int i = 0; i < rows.nrows; i++)
 	{
 		StoredIdentity identity;

@@ -23,6 +23,7 @@ typedef struct StoredIdentity
 } StoredIdentity;
 
 extern void ProjectionAppendSelect(StringInfo sql, const ProjectionModel *projection);
+extern const Oid *ProjectionTypes(const ProjectionModel *projection);
 extern StoredIdentity *ProjectionRead(Resource *resource, const int64 *ids, int n,
 									  int *found);
 

@@ -267,12 +267,14 @@ Datum
 dms_referencing_documents(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	static const Oid types[] = {UUIDOID, TEXTOID, TEXTOID, TEXTOID};
 	Datum		uuid[1] = {PG_GETARG_DATUM(0)};
 	StoreSession session;
 
 	InitMaterializedSRF(fcinfo, 0);
 	ReadBegin(&session);
 	ReadRun(&find_referencing, uuid, 0);
+	ResultExpect(types);
 	for (uint64 i = 0; i < SPI_processed; i++)
 	{
 		Datum		values[4];

@@ -14,7 +14,8 @@
 static const Oid uuid_array[] = {UUIDARRAYOID};
 
 static const char *const identity_columns[] = {"referentialid", "documentid"};
-static const KeyScanTable identities = {"dms", "referentialidentity", identity_columns, lengthof(identity_columns)};
+static const Oid identity_types[] = {UUIDOID, INT8OID};
+static const KeyScanTable identities = {"dms", "referentialidentity", identity_columns, identity_types, lengthof(identity_columns)};
 
 /* In the order of the index: for a few keys, a bitmap costs more than it saves. */
 static Statement look_up = {

@@ -109,12 +109,18 @@ RowStatementScan(Resource *resource, int table)
 	KeyScanTable *scan = &resource->tables[table].scan;
 	const TableModel *t = &resource->model->tables[table];
 	const char **columns;
+	Oid		   *types;
 
 	if (scan->columns != NULL)
 		return scan;
 	columns = MemoryContextAlloc(resource->context, sizeof(char *) * t->ncolumns);
+	types = MemoryContextAlloc(resource->context, sizeof(Oid) * t->ncolumns);
 	for (int i = 0; i < t->ncolumns; i++)
+	{
 		columns[i] = t->columns[i].name;
+		types[i] = ValueTypeOid(t->columns[i].value.type);
+	}
+	scan->types = types;
 	scan->schema = t->schema;
 	scan->table = t->name;
 	scan->ncolumns = t->ncolumns;

@@ -32,7 +32,8 @@ static Statement read_headers = {
 };
 
 static const char *const descriptor_columns[] = {"documentid", "uri"};
-static const KeyScanTable descriptors = {"dms", "descriptor", descriptor_columns, lengthof(descriptor_columns)};
+static const Oid descriptor_types[] = {INT8OID, TEXTOID};
+static const KeyScanTable descriptors = {"dms", "descriptor", descriptor_columns, descriptor_types, lengthof(descriptor_columns)};
 static Statement read_descriptors = {
 	.sql = "SELECT DocumentId, Uri FROM dms.Descriptor"
 	" WHERE DocumentId OPERATOR(pg_catalog.=) ANY ($1)",
@@ -220,7 +221,7 @@ ReadTargets(StoredPage *page, int projection)
 		Datum		values[1] = {Int8ArrayDatum(targets->n, ids)};
 
 		ReadRun(TargetStatement(page->resource, projection), values, 0);
-		StoredRowsTake(&targets->rows);
+		StoredRowsTake(&targets->rows, ProjectionTypes(&page->resource->model->projections[projection]));
 	}
 	AssignRows(targets);
 }

@@ -48,15 +48,6 @@ typedef struct Batch
 	int			position;		/* at work, for messages */
 } Batch;
 
-static const Oid find_types[] = {UUIDARRAYOID};
-
-static Statement find_documents = {
-	.sql = "SELECT DocumentUuid, DocumentId, ProjectName, ResourceName FROM dms.Document"
-	" WHERE DocumentUuid OPERATOR(pg_catalog.=) ANY ($1)",
-	.nargs = 1,
-	.argtypes = find_types,
-};
-
 /* Say which of the documents an error is about. */
 static void
 TellPosition(void *arg)
@@ -93,27 +84,23 @@ SortItems(Batch *batch)
 	}
 }
 
-/* Find all documents in one statement. */
+/* Find all documents at once. */
 static void
 FindItems(Batch *batch, Datum uuids)
 {
-	bool		isnull;
+	FoundDocument *found;
+	int			n;
 
 	SnapshotBegin();
-	StatementRun(&find_documents, &uuids, NULL, true, 0);
-	for (uint64 i = 0; i < SPI_processed; i++)
+	found = DocumentsFind(uuids, &n);
+	for (int i = 0; i < n; i++)
 	{
-		pg_uuid_t  *uuid = DatumGetUUIDP(ResultDatum(i, 1, &isnull));
-		SPITupleTable *found = SPI_tuptable;
-		uint64		nfound = SPI_processed;
-
+		CHECK_FOR_INTERRUPTS();
 		for (int j = 0; j < batch->n; j++)
-			if (memcmp(batch->items[j].uuid, uuid, UUID_LEN) == 0)
+			if (memcmp(batch->items[j].uuid, found[i].uuid, UUID_LEN) == 0)
 			{
-				batch->items[j].document_id = DatumGetInt64(ResultDatum(i, 2, &isnull));
-				batch->items[j].write.resource = ResourceFind(ResultText(i, 3), ResultText(i, 4));
-				SPI_tuptable = found;
-				SPI_processed = nfound;
+				batch->items[j].document_id = found[i].document_id;
+				batch->items[j].write.resource = found[i].resource;
 			}
 	}
 	SnapshotEnd();
@@ -397,8 +384,17 @@ RunBatch(Batch *batch)
 	}
 	PG_END_TRY();
 	written = WrittenIds(batch, &nwritten);
+
+	/* They may refer to members only since the look behind the locks. */
+	for (int i = 0; i < nwritten; i++)
+		ClosureAddParent(closure, written[i]);
+
+	/*
+	 * A reference may name a document whose identity follows another one of
+	 * the call: so even those that were given an identity are recomputed.
+	 */
 	if (batch->nseeds > 0)
-		CascadeRun(closure, batch->seeds, batch->nseeds, written, nwritten);
+		CascadeRun(closure, NULL, 0, written, nwritten);
 	BumpItems(batch);
 }
 

@@ -12,12 +12,14 @@
 #include "faults.h"
 #include "funcapi.h"
 #include "miscadmin.h"
+#include "keyscan.h"
 #include "plan.h"
 #include "report.h"
 #include "resolve.h"
 #include "rows.h"
 #include "store.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/timestamp.h"
 #include "uuid.h"
 #include "verify.h"
@@ -55,8 +57,13 @@ static Statement claim_any_alias = {.sql = CLAIM_SQL(LET_BE, LET_BE),.nargs = 8,
 
 static const Oid identity_types[] = {INT8OID, TEXTOID, TEXTOID};
 
+static const char *const identity_columns[] = {"documentid", "projectname", "resourcename", "referentialid"};
+static const Oid identity_column_types[] = {INT8OID, TEXTOID, TEXTOID, UUIDOID};
+static const KeyScanTable identities = {
+	"dms", "referentialidentity", identity_columns, identity_column_types, lengthof(identity_columns)
+};
 static Statement read_identity = {
-	.sql = "SELECT ReferentialId FROM dms.ReferentialIdentity"
+	.sql = "SELECT DocumentId, ProjectName, ResourceName, ReferentialId FROM dms.ReferentialIdentity"
 	" WHERE DocumentId OPERATOR(pg_catalog.=) $1"
 	" AND ProjectName OPERATOR(pg_catalog.=) $2::pg_catalog.varchar"
 	" AND ResourceName OPERATOR(pg_catalog.=) $3::pg_catalog.varchar",
@@ -248,15 +255,16 @@ bool
 WriteIdentityDiffers(const Write *write, int64 document_id)
 {
 	const ResourceModel *model = write->flat->model;
-	Datum		values[3] = {Int64GetDatum(document_id),
-	CStringGetTextDatum(model->project), CStringGetTextDatum(model->resource)};
-	bool		isnull;
-	pg_uuid_t  *stored;
+	KeyScanKey	keys[3] = {
+		{.equals = F_INT8EQ,.value = Int64GetDatum(document_id)},
+		{.equals = F_TEXTEQ,.value = CStringGetTextDatum(model->project)},
+		{.equals = F_TEXTEQ,.value = CStringGetTextDatum(model->resource)},
+	};
+	StoredRows	rows;
 
-	if (StatementRun(&read_identity, values, NULL, true, 1) == 0)
-		return true;
-	stored = DatumGetUUIDP(ResultDatum(0, 1, &isnull));
-	return memcmp(stored, &write->flat->primary, UUID_LEN) != 0;
+	KeyRead(&identities, &read_identity, keys, lengthof(keys), &rows);
+	return rows.nrows == 0 ||
+		memcmp(DatumGetUUIDP(rows.values[3]), &write->flat->primary, UUID_LEN) != 0;
 }
 
 void
