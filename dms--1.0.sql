@@ -956,10 +956,10 @@ VALUES
 	'{store, document, referentialidentity, descriptor, edgesource, referenceedge,
 	effectiveschema, schemacomponent, resourcemodel}'),
 -- Writing runs with the rights of the store's owner: a writer needs no table.
-('writer', '{upsert_document, upsert_documents, update_document, update_documents, delete_document,
+('writer', '{upsert_document, update_document, update_documents, delete_document,
 	idempotency_begin, idempotency_complete}',
 	'{}'),
-('admin', '{core_ddl, deploy_schema, plan_schema, migrate_schema, plan_migration,
+('admin', '{core_ddl, deploy_schema, plan_schema,
 	stored_identities, audit, audit_store, audit_scope, audit_rows, audit_references, audit_documents,
 	audit_edges, audit_identities, audit_descriptors, audit_members, audit_orphans, rebuild_edges, repair,
 	lock_identity_closure, recompute_identities, grant_access,

@@ -442,22 +442,6 @@ ApiSchemaRefuse(ApiSchema *schema)
 					 schema->problems->count);
 }
 
-ApiResource *
-ApiSchemaFind(const ApiSchema *schema, const char *project, const char *resource)
-{
-	ListCell   *cell;
-
-	foreach(cell, schema->resources)
-	{
-		ApiResource *candidate = lfirst(cell);
-
-		if (strcmp(candidate->name, resource) == 0 &&
-			strcmp(candidate->project->name, project) == 0)
-			return candidate;
-	}
-	return NULL;
-}
-
 ApiAbstract *
 ApiSchemaFindAbstract(const ApiSchema *schema, const char *project,
 					  const char *resource)

@@ -171,8 +171,6 @@ typedef struct ApiSchema
 extern ApiSchema *ApiSchemaRead(int nfiles, char **texts, int *lengths);
 extern void ApiSchemaRefuse(ApiSchema *schema);
 extern char *ApiSchemaHash(const ApiSchema *schema, const char *mapping_version);
-extern ApiResource *ApiSchemaFind(const ApiSchema *schema, const char *project,
-								  const char *resource);
 extern ApiAbstract *ApiSchemaFindAbstract(const ApiSchema *schema,
 										  const char *project,
 										  const char *resource);

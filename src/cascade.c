@@ -3,10 +3,10 @@
  *		Carrying a change of identity to all documents that depend on it.
  *
  * The closure is locked and the seeds have their new identities and rows.
- * What is left is set-based, a statement a resource type: recompute the
- * ReferentialIds of the other members from storage, see that no two references
- * of a document contradict each other now, and let the etags of all whose
- * representation changed grow.
+ * What is left is set-based, by resource type: see that no two references of a
+ * document contradict each other now, recompute the ReferentialIds of the other
+ * members from storage, and let the etags of all whose representation changed
+ * grow.
  */
 #include "postgres.h"
 
@@ -15,6 +15,7 @@
 #include "etag.h"
 #include "faults.h"
 #include "fmgr.h"
+#include "ids.h"
 #include "miscadmin.h"
 #include "modelcache.h"
 #include "plan.h"
@@ -314,16 +315,7 @@ ReplaceIds(NewIds *list)
 	return changed;
 }
 
-static bool
-IsAmong(int64 id, const int64 *ids, int n)
-{
-	for (int i = 0; i < n; i++)
-		if (ids[i] == id)
-			return true;
-	return false;
-}
-
-/* Ids without some others. */
+/* Ids without some others, which are ascending. */
 static int64 *
 Without(const int64 *ids, int n, const int64 *some, int nsome, int *left)
 {
@@ -331,7 +323,7 @@ Without(const int64 *ids, int n, const int64 *some, int nsome, int *left)
 
 	*left = 0;
 	for (int i = 0; i < n; i++)
-		if (!IsAmong(ids[i], some, nsome))
+		if (!IdsHave(some, nsome, ids[i]))
 			others[(*left)++] = ids[i];
 	return others;
 }
@@ -369,15 +361,6 @@ CheckEqualities(const Closure *closure, const int64 *parents, int nparents)
 		ProblemRaise(problem, "change of identity would leave documents whose references contradict each other");
 }
 
-static int
-CompareIds(const void *a, const void *b)
-{
-	int64		left = *(const int64 *) a;
-	int64		right = *(const int64 *) b;
-
-	return left < right ? -1 : left > right;
-}
-
 /*
  * All that follows from new identities of the seeds.  Documents that the
  * caller writes bump their own etags.
@@ -405,7 +388,7 @@ CascadeRun(const Closure *closure, const int64 *seeds, int nseeds,
 	changed = palloc_extended(sizeof(int64) * Max(nothers + nparents, 1), MCXT_ALLOC_HUGE);
 	memcpy(changed, members, sizeof(int64) * nothers);
 	memcpy(changed + nothers, parents, sizeof(int64) * nparents);
-	qsort(changed, nothers + nparents, sizeof(int64), CompareIds);
+	qsort(changed, nothers + nparents, sizeof(int64), IdsCompare);
 	if (!FAULT_SKIP("parent_bump"))
 		EtagBumpAll(changed, nothers + nparents);
 	if (nothers + nparents >= LARGE_CASCADE)

@@ -17,16 +17,15 @@
 #include "faults.h"
 #include "fmgr.h"
 #include "funcapi.h"
+#include "ids.h"
 #include "miscadmin.h"
 #include "plan.h"
 #include "report.h"
-#include "storage/lmgr.h"
 #include "store.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
-#include "utils/resowner.h"
 
 PG_FUNCTION_INFO_V1(dms_lock_identity_closure);
 
@@ -186,18 +185,9 @@ TypeByName(const char *project, const char *resource)
 }
 
 static int
-CompareIds(const void *a, const void *b)
-{
-	int64		left = *(const int64 *) a;
-	int64		right = *(const int64 *) b;
-
-	return left < right ? -1 : left > right;
-}
-
-static int
 CompareOpen(const void *a, const void *b)
 {
-	return CompareIds(&((const OpenMember *) a)->id, &((const OpenMember *) b)->id);
+	return IdsCompare(&((const OpenMember *) a)->id, &((const OpenMember *) b)->id);
 }
 
 static void
@@ -388,8 +378,9 @@ SeenEdges(uint64 *n)
  * same, or the transaction must be tried again.  The result is in SPI_tuptable.
  */
 static void
-ReadDecisively(Statement *statement, Datum *values)
+ReadParents(const int64 *ids, int n)
 {
+	Datum		values[1] = {Int8ArrayDatum(n, ids)};
 	SeenEdge   *latest = NULL;
 	SeenEdge   *seen;
 	uint64		nlatest = 0;
@@ -399,13 +390,13 @@ ReadDecisively(Statement *statement, Datum *values)
 	if (twice)
 	{
 		SnapshotBeginLatest();
-		StatementRun(statement, values, NULL, true, 0);
+		StatementRun(&read_parents, values, NULL, true, 0);
 		SnapshotEnd();
 		latest = SeenEdges(&nlatest);
 		SPI_freetuptable(SPI_tuptable);
 	}
 	SnapshotBegin();
-	StatementRun(statement, values, NULL, true, 0);
+	StatementRun(&read_parents, values, NULL, true, 0);
 	SnapshotEnd();
 	if (!twice)
 		return;
@@ -420,10 +411,9 @@ ReadDecisively(Statement *statement, Datum *values)
 bool
 HasParents(int64 document_id)
 {
-	Datum		values[1] = {Int8ArrayDatum(1, &document_id)};
 	bool		found;
 
-	ReadDecisively(&read_parents, values);
+	ReadParents(&document_id, 1);
 	found = SPI_processed > 0;
 	SPI_freetuptable(SPI_tuptable);
 	return found;
@@ -451,10 +441,9 @@ ClosureAddParent(Closure *closure, int64 parent)
 static void
 OpenParents(Closure *closure, OpenMembers *open, const int64 *ids, int n)
 {
-	Datum		values[1] = {Int8ArrayDatum(n, ids)};
 	bool		isnull;
 
-	ReadDecisively(&read_parents, values);
+	ReadParents(ids, n);
 	for (uint64 i = 0; i < SPI_processed; i++)
 	{
 		int64		parent = DatumGetInt64(ResultDatum(i, 1, &isnull));
@@ -545,7 +534,7 @@ ClosureIds(const Closure *closure, int *n)
 		memcpy(ids + *n, t->ids, sizeof(int64) * t->n);
 		*n += t->n;
 	}
-	qsort(ids, *n, sizeof(int64), CompareIds);
+	qsort(ids, *n, sizeof(int64), IdsCompare);
 	return ids;
 }
 
@@ -559,11 +548,7 @@ ClosureOuterParents(const Closure *closure, int *n)
 	for (int i = 0; i < closure->nparents; i++)
 		if (!ClosureHas(closure, closure->parents[i]))
 			parents[found++] = closure->parents[i];
-	qsort(parents, found, sizeof(int64), CompareIds);
-	*n = 0;
-	for (int i = 0; i < found; i++)
-		if (i == 0 || parents[i] != parents[*n - 1])
-			parents[(*n)++] = parents[i];
+	*n = IdsSort(parents, found);
 	return parents;
 }
 
@@ -644,7 +629,6 @@ ClosureLock(const int64 *seeds, int nseeds)
 		int64	   *locked;
 
 		CHECK_FOR_INTERRUPTS();
-		FAULT_PAUSE("before_closure_lock");
 		if (FAULT_SKIP("parents_behind_lock"))
 			for (int i = 0; i < ntaken; i++)
 				OpenParents(closure, &open, &taken[i].id, 1);

@@ -220,7 +220,6 @@ RunDelete(const Delete *delete)
 	PreconditionCheck(&delete->precondition, &header);
 	RefuseReferenced(delete);
 	SnapshotEnd();
-	FAULT_PAUSE("before_delete_lock");
 	if (!FAULT_SKIP("delete_lock"))
 	{
 		/* The document before its rows: all who write it take them so. */

@@ -326,7 +326,7 @@ KeyOfArguments(FunctionCallInfo fcinfo, IdempotencyKey *key)
 	static const char *const names[] = {"route", "method", "key"};
 	Problem    *problem = ProblemNew(PROBLEM_ARGUMENT);
 
-	WriteRequireArguments(fcinfo, lengthof(names), names);
+	RequireArguments(fcinfo, lengthof(names), names);
 	key->route = text_to_cstring(PG_GETARG_TEXT_PP(0));
 	key->method = text_to_cstring(PG_GETARG_TEXT_PP(1));
 	key->key = text_to_cstring(PG_GETARG_TEXT_PP(2));

@@ -12,6 +12,7 @@
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
+#include "ids.h"
 #include "joinscan.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -96,15 +97,6 @@ PrepareScan(const Resource *resource, const ProjectionModel *projection)
 	return scan;
 }
 
-static int
-CompareIds(const void *a, const void *b)
-{
-	int64		left = *(const int64 *) a;
-	int64		right = *(const int64 *) b;
-
-	return left < right ? -1 : left > right;
-}
-
 /* The ids that a column holds, ascending, each once. */
 static int64 *
 IdsInColumn(const StoredRows *rows, int column, int *n)
@@ -115,11 +107,7 @@ IdsInColumn(const StoredRows *rows, int column, int *n)
 	for (int i = 0; i < rows->nrows; i++)
 		if (!StoredRowNulls(rows, i)[column])
 			ids[found++] = DatumGetInt64(StoredRowValues(rows, i)[column]);
-	qsort(ids, found, sizeof(int64), CompareIds);
-	*n = 0;
-	for (int i = 0; i < found; i++)
-		if (*n == 0 || ids[i] != ids[*n - 1])
-			ids[(*n)++] = ids[i];
+	*n = IdsSort(ids, found);
 	return ids;
 }
 

@@ -11,13 +11,13 @@
 #include "access/xact.h"
 #include "catalog/pg_type.h"
 #include "faults.h"
+#include "ids.h"
 #include "locks.h"
 #include "miscadmin.h"
 #include "plan.h"
 #include "resolve.h"
 #include "store.h"
 #include "utils/guc.h"
-#include "utils/timestamp.h"
 
 typedef enum LockScope
 {
@@ -103,19 +103,10 @@ CompareTargets(const void *a, const void *b)
 	return 0;
 }
 
-static int
-CompareDocuments(const void *a, const void *b)
-{
-	int64		left = *(const int64 *) a;
-	int64		right = *(const int64 *) b;
-
-	return left < right ? -1 : left > right;
-}
-
 static bool
 IsLocked(int64 document_id, const int64 *locked, int nlocked)
 {
-	return bsearch(&document_id, locked, nlocked, sizeof(int64), CompareDocuments) != NULL;
+	return IdsHave(locked, nlocked, document_id);
 }
 
 /* The documents to lock that are not locked yet, in order, each once. */
@@ -164,7 +155,7 @@ LockShared(const LockTargets *open, int64 **locked, int nlocked)
 	for (uint64 i = 0; i < SPI_processed; i++)
 		(*locked)[nlocked++] = DatumGetInt64(ResultDatum(i, 1, &isnull));
 	SPI_freetuptable(SPI_tuptable);
-	qsort(*locked, nlocked, sizeof(int64), CompareDocuments);
+	qsort(*locked, nlocked, sizeof(int64), IdsCompare);
 	return nlocked;
 }
 

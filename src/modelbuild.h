@@ -19,7 +19,6 @@ typedef struct ModelEntry
 	const char *place;
 	List	   *subclasses;		/* abstract: ModelEntry */
 	List	   *segments;		/* per table: what its ordinal is called */
-	List	   *column_titles;	/* per table: List of names before folding */
 	int			color;			/* walking graphs */
 } ModelEntry;
 

@@ -94,13 +94,12 @@ ForgetPlans(Resource *resource)
 		StatementForget(&access->delete);
 	}
 	for (int i = 0; i < resource->model->nprojections; i++)
-		StatementForget(&resource->targets[i]);
+		StatementForget(&resource->projections[i]);
 	for (int i = 0; i < resource->model->nequalities; i++)
 		StatementForget(&resource->equalities[i]);
 	for (int i = 0; i < RESOURCE_QUERIES; i++)
 		StatementForget(&resource->queries[i]);
 	StatementForget(&resource->insert_member);
-	StatementForget(&resource->project);
 	StatementForget(&resource->lock_root);
 	StatementForget(&resource->lock_member);
 	StatementForget(&resource->verify);
@@ -189,7 +188,7 @@ LoadResource(Generation *generation, const char *json)
 	resource->context = context;
 	resource->tables = palloc0(sizeof(TableAccess) * Max(resource->model->ntables, 1));
 	resource->equalities = palloc0(sizeof(Statement) * Max(resource->model->nequalities, 1));
-	resource->targets = palloc0(sizeof(Statement) * Max(resource->model->nprojections, 1));
+	resource->projections = palloc0(sizeof(Statement) * Max(resource->model->nprojections, 1));
 	resource->joins = palloc0(sizeof(struct JoinScan *) * Max(resource->model->nprojections, 1));
 	MemoryContextSwitchTo(saved);
 	MemoryContextSetParent(context, generation->context);

@@ -33,8 +33,7 @@ typedef struct Resource
 	MemoryContext context;
 	TableAccess *tables;		/* as model->tables */
 	Statement	insert_member;	/* into the superclass' member table */
-	Statement	project;		/* the identity of documents, from storage */
-	Statement  *targets;		/* the same of what is referred to, as
+	Statement  *projections;	/* identities of documents, from storage, as
 								 * model->projections */
 	struct JoinScan **joins;	/* the same, for reads without a statement */
 	Statement  *equalities;		/* documents that break a constraint, as

@@ -51,7 +51,7 @@ ProjectionAppendSelect(StringInfo sql, const ProjectionModel *projection)
 }
 
 /* The types of the columns of a projection. */
-const Oid  *
+static const Oid *
 ProjectionTypes(const ProjectionModel *projection)
 {
 	Oid		   *types = palloc(sizeof(Oid) * (1 + projection->nvalues));
@@ -87,43 +87,53 @@ TakeRow(const ResourceModel *model, const Datum *values, const bool *nulls,
 		IdentityHash(model, identity->values, &identity->primary, &identity->alias);
 }
 
-/* The statement that projects given documents. */
+/* The statement that reads the identities of given documents by a projection. */
 static Statement *
-ProjectStatement(Resource *resource)
+ProjectionStatement(Resource *resource, int projection)
 {
 	static const Oid types[] = {INT8ARRAYOID};
+	Statement  *statement = &resource->projections[projection];
 	StringInfoData sql;
 
-	if (resource->project.sql != NULL)
-		return &resource->project;
+	if (statement->sql != NULL)
+		return statement;
 	initStringInfo(&sql);
-	ProjectionAppendSelect(&sql, &resource->model->projections[0]);
+	ProjectionAppendSelect(&sql, &resource->model->projections[projection]);
 	appendStringInfoString(&sql, " WHERE j0.documentid OPERATOR(pg_catalog.=) ANY ($1)");
-	resource->project.nargs = 1;
-	resource->project.argtypes = types;
-	resource->project.sql = MemoryContextStrdup(resource->context, sql.data);
-	return &resource->project;
+	statement->nargs = 1;
+	statement->argtypes = types;
+	statement->sql = MemoryContextStrdup(resource->context, sql.data);
+	return statement;
 }
 
 /*
- * The identities of these documents of the resource, in the active snapshot,
- * in no order; the ids are ascending, and documents without a root row are not among them.
+ * The ids of documents and the values of their identities, by one of the
+ * resource's projections, in the active snapshot.  The ids are ascending;
+ * documents without a root row are not among the rows.  Returns the result of
+ * SPI that the rows live in, or NULL if they live in the memory context.
  */
+SPITupleTable *
+ProjectionReadRows(Resource *resource, int projection, const int64 *ids, int n,
+				   StoredRows *rows)
+{
+	Datum		values[1];
+
+	if (JoinScanRead(resource, projection, ids, n, rows))
+		return NULL;
+	values[0] = Int8ArrayDatum(n, ids);
+	ReadRun(ProjectionStatement(resource, projection), values, 0);
+	StoredRowsTake(rows, ProjectionTypes(&resource->model->projections[projection]));
+	return SPI_tuptable;
+}
+
+/* The identities of these documents of the resource itself, in no order. */
 StoredIdentity *
 ProjectionRead(Resource *resource, const int64 *ids, int n, int *found)
 {
 	StoredIdentity *identities;
 	StoredRows	rows;
-	SPITupleTable *result = NULL;
+	SPITupleTable *result = ProjectionReadRows(resource, 0, ids, n, &rows);
 
-	if (!JoinScanRead(resource, 0, ids, n, &rows))
-	{
-		Datum		values[1] = {Int8ArrayDatum(n, ids)};
-
-		ReadRun(ProjectStatement(resource), values, 0);
-		result = SPI_tuptable;
-		StoredRowsTake(&rows, ProjectionTypes(&resource->model->projections[0]));
-	}
 	*found = rows.nrows;
 	identities = palloc(sizeof(StoredIdentity) * Max(*found, 1));
 	for (int i = 0; i < *found; i++)

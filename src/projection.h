@@ -23,7 +23,8 @@ typedef struct StoredIdentity
 } StoredIdentity;
 
 extern void ProjectionAppendSelect(StringInfo sql, const ProjectionModel *projection);
-extern const Oid *ProjectionTypes(const ProjectionModel *projection);
+extern SPITupleTable *ProjectionReadRows(Resource *resource, int projection, const int64 *ids,
+										 int n, StoredRows *rows);
 extern StoredIdentity *ProjectionRead(Resource *resource, const int64 *ids, int n,
 									  int *found);
 

@@ -165,15 +165,6 @@ dms_get_document(PG_FUNCTION_ARGS)
 	PG_RETURN_TEXT_P(result.body);
 }
 
-/* Arguments that must be given. */
-static void
-RequireArguments(FunctionCallInfo fcinfo, int n, const char *const *names)
-{
-	for (int i = 0; i < n; i++)
-		if (PG_ARGISNULL(i))
-			ReportError(PROBLEM_ARGUMENT, NULL, "%s must not be null", names[i]);
-}
-
 /* The resource and the filters that the first three arguments name. */
 static DocumentQuery *
 QueryOfArguments(FunctionCallInfo fcinfo, Resource **resource)

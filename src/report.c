@@ -397,3 +397,12 @@ ReportError(ProblemCase kind, const char *hint, const char *format,...)
 	ProblemNote(problem, "%s", message);
 	ProblemRaise(problem, "%s", message);
 }
+
+/* Arguments without which there is nothing to do. */
+void
+RequireArguments(FunctionCallInfo fcinfo, int n, const char *const *names)
+{
+	for (int i = 0; i < n; i++)
+		if (PG_ARGISNULL(i))
+			ReportError(PROBLEM_ARGUMENT, NULL, "%s must not be null", names[i]);
+}

@@ -11,6 +11,7 @@
 
 #include "postgres.h"
 
+#include "fmgr.h"
 #include "nodes/pg_list.h"
 
 /* Tells the errors that are made here from all others. */
@@ -76,5 +77,6 @@ extern char *ProblemBodyOfError(const ErrorData *error, const char *correlation_
 extern void ReportError(ProblemCase kind, const char *hint,
 						const char *format,...)
 			pg_attribute_printf(3, 4) pg_attribute_noreturn();
+extern void RequireArguments(FunctionCallInfo fcinfo, int n, const char *const *names);
 
 #endif							/* DMS_REPORT_H */

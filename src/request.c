@@ -400,7 +400,7 @@ dms_handle_request(PG_FUNCTION_ARGS)
 	Request		request;
 	Response	response;
 
-	WriteRequireArguments(fcinfo, lengthof(names), names);
+	RequireArguments(fcinfo, lengthof(names), names);
 	RequestParse(&request, text_to_cstring(PG_GETARG_TEXT_PP(0)),
 				 text_to_cstring(PG_GETARG_TEXT_PP(1)),
 				 PG_ARGISNULL(2) ? NULL : PG_GETARG_JSONB_P(2),

@@ -19,9 +19,6 @@ typedef struct Response
 	text	   *body;			/* NULL: none */
 } Response;
 
-#define ResponseIsSuccess(response) \
-	((response)->status >= 200 && (response)->status < 300)
-
 extern void ResponseInit(Response *response);
 extern void ResponseHeader(Response *response, const char *name, const char *value);
 extern void ResponseProblem(Response *response, Problem *problem,

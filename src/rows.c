@@ -8,7 +8,6 @@
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
 #include "keyscan.h"
 #include "miscadmin.h"
 #include "rows.h"

@@ -11,15 +11,12 @@
 
 #include "catalog/pg_type.h"
 #include "faults.h"
-#include "joinscan.h"
 #include "miscadmin.h"
 #include "storedpage.h"
 #include "projection.h"
 #include "rowstatements.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
-#include "utils/memutils.h"
-#include "utils/timestamp.h"
 
 static const Oid ids_types[] = {INT8ARRAYOID};
 
@@ -191,24 +188,6 @@ AssignRows(StoredTargets *targets)
 		FindTarget(targets, DatumGetInt64(StoredRowValues(&targets->rows, i)[0]))->row = i;
 }
 
-/* The statement that reads the identities of documents of a type. */
-static Statement *
-TargetStatement(Resource *resource, int projection)
-{
-	Statement  *statement = &resource->targets[projection];
-	StringInfoData sql;
-
-	if (statement->sql != NULL)
-		return statement;
-	initStringInfo(&sql);
-	ProjectionAppendSelect(&sql, &resource->model->projections[projection]);
-	appendStringInfoString(&sql, " WHERE j0.documentid OPERATOR(pg_catalog.=) ANY ($1)");
-	statement->nargs = 1;
-	statement->argtypes = ids_types;
-	statement->sql = MemoryContextStrdup(resource->context, sql.data);
-	return statement;
-}
-
 /* Read what is known of the targets of a projection: id, then the values. */
 static void
 ReadTargets(StoredPage *page, int projection)
@@ -216,13 +195,7 @@ ReadTargets(StoredPage *page, int projection)
 	StoredTargets *targets = &page->targets[projection];
 	int64	   *ids = TargetIds(targets);
 
-	if (!JoinScanRead(page->resource, projection, ids, targets->n, &targets->rows))
-	{
-		Datum		values[1] = {Int8ArrayDatum(targets->n, ids)};
-
-		ReadRun(TargetStatement(page->resource, projection), values, 0);
-		StoredRowsTake(&targets->rows, ProjectionTypes(&page->resource->model->projections[projection]));
-	}
+	(void) ProjectionReadRows(page->resource, projection, ids, targets->n, &targets->rows);
 	AssignRows(targets);
 }
 

@@ -12,6 +12,7 @@
 #include "faults.h"
 #include "fmgr.h"
 #include "plan.h"
+#include "report.h"
 #include "resolve.h"
 #include "rows.h"
 #include "utils/builtins.h"
@@ -178,7 +179,7 @@ dms_update_document(PG_FUNCTION_ARGS)
 	WriteResult result;
 	Write		write;
 
-	WriteRequireArguments(fcinfo, lengthof(names), names);
+	RequireArguments(fcinfo, lengthof(names), names);
 	WriteBegin(&session, "dms.update_document()");
 	WriteInit(&write, &result, fcinfo, 2);
 	UpdateDocument(&write, PG_GETARG_UUID_P(0), PG_GETARG_TEXT_PP(1));

@@ -14,6 +14,7 @@
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "plan.h"
+#include "report.h"
 #include "resolve.h"
 #include "rows.h"
 #include "utils/builtins.h"
@@ -116,7 +117,6 @@ Upsert(Write *write)
 
 	if (AnswerUnchanged(write, &document_id))
 		return;
-	FAULT_PAUSE("after_resolve");
 	ResolveRefuseDescriptors(write->flat);
 	ResolveRefuseReferences(write->flat);
 	WriteLockChildren(write, document_id);
@@ -151,7 +151,7 @@ dms_upsert_document(PG_FUNCTION_ARGS)
 	WriteResult result;
 	Write		write;
 
-	WriteRequireArguments(fcinfo, lengthof(names), names);
+	RequireArguments(fcinfo, lengthof(names), names);
 	WriteBegin(&session, "dms.upsert_document()");
 	WriteInit(&write, &result, fcinfo, 3);
 	write.resource = ResourceFind(text_to_cstring(PG_GETARG_TEXT_PP(0)),

@@ -341,15 +341,6 @@ WriteResultRow(FunctionCallInfo fcinfo, const WriteResult *result)
 	return HeapTupleGetDatum(heap_form_tuple(descriptor, values, nulls));
 }
 
-/* Arguments without which there is nothing to do. */
-void
-WriteRequireArguments(FunctionCallInfo fcinfo, int n, const char *const *names)
-{
-	for (int i = 0; i < n; i++)
-		if (PG_ARGISNULL(i))
-			ReportError(PROBLEM_ARGUMENT, NULL, "%s must not be null", names[i]);
-}
-
 /* Pass the gate; behind it, models are current until the transaction ends. */
 void
 WriteBegin(StoreSession *session, const char *function)

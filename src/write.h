@@ -51,8 +51,6 @@ typedef struct LockRequest
 	bool		meant;			/* and it is the one */
 } LockRequest;
 
-extern void WriteRequireArguments(FunctionCallInfo fcinfo, int n,
-								  const char *const *names);
 extern void WriteBegin(StoreSession *session, const char *function);
 extern void WriteInit(Write *write, WriteResult *result, FunctionCallInfo fcinfo,
 					  int if_match_argument);

@@ -26,6 +26,7 @@ $node->init;
 # recoveries that start at various places.
 $node->append_conf('postgresql.conf', q{
 	restart_after_crash = on
+	shared_preload_libraries = 'dms'
 	max_connections = 50
 	checkpoint_timeout = 30s
 	max_wal_size = 64MB
