@@ -1,7 +1,4 @@
 -- A section for each size, and as many enrollments in it.
-CREATE EXTENSION dms;
-SELECT dms.deploy_schema(:'schema');
-
 CREATE FUNCTION write(resource text, body text) RETURNS bigint LANGUAGE sql AS $$
 	SELECT (dms.upsert_document('Ed-Fi', resource, body::json)).document_id;
 $$;
@@ -56,10 +53,6 @@ SELECT count(*) AS trouble FROM dms.audit() \gset
 SELECT 1 / (:trouble = 0)::int;
 VACUUM ANALYZE;
 
--- CPU time of this session in ms, as the system counts it.
-CREATE FUNCTION cpu() RETURNS numeric LANGUAGE sql AS $$
-	SELECT round(split_part(s, ' ', 1)::numeric / 1000000, 3) FROM pg_read_file('/proc/self/schedstat') AS s;
-$$;
 CREATE PROCEDURE rename(n int, name text) LANGUAGE sql AS $$
 	SELECT dms.update_document(s.uuid, json_build_object('sectionIdentifier', n || '/' || name, 'courseOfferingReference',
 		json_build_object('localCourseCode', 'abc', 'schoolId', 1, 'schoolYear', 2030, 'sessionName', 'fall')))

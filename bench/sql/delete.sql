@@ -1,10 +1,5 @@
 -- Enrollments that come and go, for bench/delete.
 
--- CPU time of this session in ms, as the system counts it.
-CREATE FUNCTION bench.cpu() RETURNS numeric
-LANGUAGE sql VOLATILE
-RETURN round(split_part(pg_read_file('/proc/self/schedstat'), ' ', 1)::numeric / 1000000, 3);
-
 CREATE PROCEDURE bench.insert(n integer)
 LANGUAGE plpgsql AS $$
 BEGIN

@@ -1,0 +1,1 @@
+SELECT bench.post(n, 'key-' || n) FROM nextval('bench.student') AS n;

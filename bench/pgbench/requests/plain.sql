@@ -1,0 +1,1 @@
+SELECT bench.post(nextval('bench.student'));
