@@ -20,6 +20,7 @@
 #include "catalog/pg_am.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_index.h"
+#include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "faults.h"
 #include "keyscan.h"
@@ -29,7 +30,6 @@
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/rls.h"
@@ -107,7 +107,7 @@ IsPlainlyReadable(Relation relation)
 		!relation->rd_rel->relhassubclass &&
 		ExecutorCheckPerms_hook == NULL &&
 		pg_class_aclcheck(id, GetUserId(), ACL_SELECT) == ACLCHECK_OK &&
-		check_enable_rls(id, InvalidOid, true) != RLS_ENABLED;
+		(!relation->rd_rel->relrowsecurity || check_enable_rls(id, InvalidOid, true) != RLS_ENABLED);
 }
 
 static AttrNumber
@@ -142,17 +142,34 @@ FindColumns(Relation relation, const KeyScanTable *table, AttrNumber *numbers)
 	return true;
 }
 
-/* Is the key's function what this column of the index calls equal? */
+/* The type whose values a function compares. */
+static Oid
+TypeCompared(RegProcedure equals)
+{
+	switch (equals)
+	{
+		case F_INT8EQ:
+			return INT8OID;
+		case F_UUID_EQ:
+			return UUIDOID;
+		default:
+			Assert(equals == F_TEXTEQ);
+			return TEXTOID;
+	}
+}
+
+/*
+ * Is the key's function what this column of the index calls equal?  So it is in
+ * all of PostgreSQL's own families of operators; others are left to SQL.
+ */
 static bool
 IsSearchable(Relation relation, Relation index, int i, AttrNumber column, const KeyScanKey *key)
 {
-	Oid			type = index->rd_opcintype[i];
-	Oid			equals = get_opfamily_member(index->rd_opfamily[i], type, type, BTEqualStrategyNumber);
-
 	return index->rd_index->indkey.values[i] == column &&
 		(index->rd_indoption[i] & INDOPTION_DESC) == 0 &&
 		index->rd_indcollation[i] == TupleDescAttr(RelationGetDescr(relation), column - 1)->attcollation &&
-		OidIsValid(equals) && get_opcode(equals) == key->equals;
+		index->rd_opfamily[i] < FirstNormalObjectId &&
+		index->rd_opcintype[i] == TypeCompared(key->equals);
 }
 
 /*
