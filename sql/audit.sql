@@ -177,6 +177,18 @@ ROLLBACK;
 -- Lock rows, members, descriptors
 --
 
+-- A source that is lost stands in the way of changes only where the reference is a
+-- part of an identity, and not in the way of mending it.
+\c
+BEGIN;
+DELETE FROM dms.EdgeSource WHERE EdgeSourceKey = 'Cascade.Note:docref:$.offerings[*].offeringReference';
+SELECT * FROM dms.lock_identity_closure(ARRAY[5]);
+UPDATE dms.ReferentialIdentity SET ReferentialId = '00000000-0000-5000-8000-000000000000' WHERE DocumentId = 5;
+SELECT kind, id FROM finding;
+SELECT * FROM dms.repair();
+TABLE finding;
+ROLLBACK;
+
 BEGIN;
 DELETE FROM dms.IdentityLock WHERE DocumentId IN (2, 6);
 INSERT INTO dms.IdentityLock VALUES (997);
