@@ -92,30 +92,70 @@ check_once(PGconn *conn)
 	return whole;
 }
 
+/* Every row of the store has its entry in every index; asked once, at the end. */
+void
+check_indexes(PGconn *conn)
+{
+	PGresult   *result = PQexec(conn, "SET client_min_messages = warning; CREATE EXTENSION IF NOT EXISTS amcheck");
+	bool		able = PQresultStatus(result) == PGRES_COMMAND_OK;
+
+	PQclear(result);
+	if (!able)
+	{
+		printf("indexes not checked: %s", PQerrorMessage(conn));
+		return;
+	}
+	result = query(conn, "SELECT count(bt_index_check(i.indexrelid, true)) FROM pg_index AS i"
+				   " JOIN pg_class AS c ON c.oid = i.indexrelid JOIN pg_am AS a ON a.oid = c.relam"
+				   " JOIN pg_namespace AS n ON n.oid = c.relnamespace"
+				   " WHERE a.amname = 'btree' AND n.nspname IN ('dms', 'edfi')");
+	if (result != NULL)
+		printf("%s indexes checked\n", PQgetvalue(result, 0, 0));
+	PQclear(result);
+}
+
 long
 checks_done(void)
 {
 	return checks;
 }
 
-/* Check at random moments. */
+/* Wait, unless it is time to stop. */
+static void
+pause_for(double seconds)
+{
+	double		end = now() + seconds;
+
+	while (!stopping && now() < end)
+		usleep(100000);
+}
+
+/*
+ * Check at random moments; the longer a check takes, the seldomer, so that most
+ * of the time is left to those who write.
+ */
 void *
 keep_checking(void *argument)
 {
 	Random		random = {options.seed + 1000};
 	PGconn	   *conn = connect_patiently("stress checker");
+	double		took = 0;
 
 	(void) argument;
 	while (!stopping)
 	{
-		usleep(200000 + draw(&random, 2000000));
+		double		start;
+
+		pause_for(0.2 + draw(&random, 2000) / 1000.0 + 4 * took);
 		if (stopping)
 			break;
+		start = now();
 		if (!check_once(conn) && PQstatus(conn) != CONNECTION_OK)
 		{
 			PQfinish(conn);
 			conn = connect_patiently("stress checker");
 		}
+		took = now() - start;
 	}
 	PQfinish(conn);
 	return NULL;

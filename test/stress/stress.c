@@ -281,6 +281,7 @@ main(int argc, char **argv)
 	conn = connect_patiently("stress");
 	if (!check_once(conn))
 		finding("the last check did not end: %s", PQerrorMessage(conn));
+	check_indexes(conn);
 	check_acknowledged(conn);
 	PQfinish(conn);
 	if (!options.hub)

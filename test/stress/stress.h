@@ -104,6 +104,7 @@ extern long transactions_done(void);
 /* checker.c */
 extern void *keep_checking(void *argument);
 extern bool check_once(PGconn *conn);
+extern void check_indexes(PGconn *conn);
 extern long checks_done(void);
 
 /* hub.c */
