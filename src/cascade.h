@@ -13,7 +13,7 @@
 
 extern void CascadeForgetIdentity(int64 document_id);
 extern void CascadeClaimIdentity(const FlatDocument *flat, int64 document_id);
-extern void CascadeRun(const Closure *closure, const int64 *seeds, int nseeds,
+extern void CascadeRun(const Closure *closure, const int64 *done, int ndone,
 					   const int64 *written, int nwritten);
 
 extern int64 CascadeRecompute(const int64 *ids, int n);

@@ -18,6 +18,7 @@
 #include "fmgr.h"
 #include "funcapi.h"
 #include "ids.h"
+#include "keywrite.h"
 #include "miscadmin.h"
 #include "plan.h"
 #include "report.h"
@@ -68,6 +69,7 @@ static KnownType *known_types = NULL;
 static int	nknown_types = 0;
 
 static const Oid id_array[] = {INT8ARRAYOID};
+static const Oid lock_types[] = {INT8OID};
 
 static Statement read_sources = {
 	.sql = "SELECT s.EdgeSourceId, m.ProjectName::pg_catalog.text, m.ResourceName::pg_catalog.text, m.IdentityRank"
@@ -93,6 +95,9 @@ static Statement read_parents = {
 	.nargs = 1,
 	.argtypes = id_array,
 };
+
+static const char *const lock_columns[] = {"documentid"};
+static const KeyScanTable locks = {"dms", "identitylock", lock_columns, lock_types, 1};
 
 #define LOCK_SQL \
 	"SELECT DocumentId FROM dms.IdentityLock WHERE DocumentId OPERATOR(pg_catalog.=) ANY ($1)" \
@@ -233,28 +238,54 @@ TakeLowest(OpenMembers *open, int *n)
 	return taken;
 }
 
-/* The ids of a result's first column. */
-static int64 *
-ResultIds(int *n)
+/* Identities that were locked, ascending; there is room for all. */
+typedef struct TakenIds
 {
-	int64	   *ids = palloc_extended(sizeof(int64) * Max(SPI_processed, 1), MCXT_ALLOC_HUGE);
-	bool		isnull;
+	int64	   *ids;
+	int			n;
+} TakenIds;
 
-	*n = (int) SPI_processed;
-	for (int i = 0; i < *n; i++)
-		ids[i] = DatumGetInt64(ResultDatum(i, 1, &isnull));
+static void
+AddLocked(const Datum *values, void *arg)
+{
+	TakenIds   *locked = arg;
+
+	locked->ids[locked->n++] = DatumGetInt64(values[0]);
+}
+
+static void
+LockBySql(Datum ids, TakenIds *locked)
+{
+	StatementRun(&lock_update[StoreLockNowait()], &ids, NULL, false, 0);
+	for (uint64 i = 0; i < SPI_processed; i++)
+	{
+		bool		isnull;
+		Datum		id = ResultDatum(i, 1, &isnull);
+
+		AddLocked(&id, locked);
+	}
 	SPI_freetuptable(SPI_tuptable);
-	return ids;
+}
+
+static void
+LockOneBySql(const Datum *values, void *arg)
+{
+	int64		id = DatumGetInt64(values[0]);
+
+	LockBySql(Int8ArrayDatum(1, &id), arg);
 }
 
 /* Lock identities for update, waiting; what is gone is not returned. */
 static int64 *
 LockIdentities(const int64 *ids, int n, int *nlocked)
 {
-	Datum		values[1] = {Int8ArrayDatum(n, ids)};
+	TakenIds	locked = {.ids = palloc_extended(sizeof(int64) * Max(n, 1), MCXT_ALLOC_HUGE)};
 
-	StatementRun(&lock_update[StoreLockNowait()], values, NULL, false, 0);
-	return ResultIds(nlocked);
+	if (!KeyLock(&locks, ids, n, StoreLockNowait() ? LockWaitError : LockWaitBlock,
+				 AddLocked, LockOneBySql, &locked))
+		LockBySql(Int8ArrayDatum(n, ids), &locked);
+	*nlocked = locked.n;
+	return locked.ids;
 }
 
 /* Close the gate; what we know of the schema must still be so behind it. */

@@ -11,6 +11,7 @@
 
 #include "postgres.h"
 
+#include "access/tableam.h"
 #include "catalog/pg_proc.h"
 #include "common/jsonapi.h"
 #include "utils/acl.h"
@@ -61,6 +62,15 @@ CompatMayExecute(Oid function, Oid role)
 #define COMPAT_SEARCH_PATH_MATCHES(path) SearchPathMatchesCurrentEnvironment(path)
 #else
 #define COMPAT_SEARCH_PATH_MATCHES(path) OverrideSearchPathMatchesCurrent(path)
+#endif
+
+/* PostgreSQL 16 tells which indexes a new version of a row needs entries in. */
+#if PG_VERSION_NUM >= 160000
+typedef TU_UpdateIndexes CompatUpdateIndexes;
+#define COMPAT_MUST_UPDATE_INDEXES(which) ((which) == TU_All)
+#else
+typedef bool CompatUpdateIndexes;
+#define COMPAT_MUST_UPDATE_INDEXES(which) (which)
 #endif
 
 #endif							/* DMS_COMPAT_H */

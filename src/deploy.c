@@ -21,7 +21,6 @@
 #include "funcapi.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
-#include "naming.h"
 #include "plan.h"
 #include "storage/lock.h"
 #include "store.h"

@@ -7,11 +7,17 @@
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
+#include "common/int.h"
 #include "etag.h"
 #include "faults.h"
+#include "keywrite.h"
 #include "plan.h"
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
+
+static const char *const etag_columns[] = {"documentid", "etag", "lastmodifiedat"};
+static const Oid etag_types[] = {INT8OID, INT8OID, TIMESTAMPTZOID};
+static const KeyScanTable etags = {"dms", "document", etag_columns, etag_types, 3};
 
 static const Oid bump_types[] = {INT8OID, INT8OID, TEXTOID};
 static const Oid bump_all_types[] = {INT8ARRAYOID, TIMESTAMPTZOID};
@@ -58,6 +64,36 @@ EtagBump(DocumentHeader *header, const char *version, bool judge)
 	return true;
 }
 
+/* The same to one of many documents, whose time is given. */
+static bool
+GrowEtag(Datum *values, void *arg)
+{
+	TimestampTz now = *(TimestampTz *) arg;
+	int64		etag;
+
+	if (pg_add_s64_overflow(DatumGetInt64(values[1]), 1, &etag))
+		return false;
+	values[1] = Int64GetDatum(etag);
+	values[2] = TimestampTzGetDatum(Max(now, DatumGetTimestampTz(values[2])));
+	return true;
+}
+
+static void
+BumpAllBySql(Datum ids, TimestampTz now)
+{
+	Datum		values[2] = {ids, TimestampTzGetDatum(now)};
+
+	StatementRun(&bump_all, values, NULL, false, 0);
+}
+
+static void
+BumpOneBySql(const Datum *values, void *arg)
+{
+	int64		id = DatumGetInt64(values[0]);
+
+	BumpAllBySql(Int8ArrayDatum(1, &id), *(TimestampTz *) arg);
+}
+
 /*
  * Documents whose representation changed because others did.  The ids are
  * ascending, and so are the locks on their rows.
@@ -65,8 +101,8 @@ EtagBump(DocumentHeader *header, const char *version, bool judge)
 void
 EtagBumpAll(const int64 *ids, int n)
 {
-	Datum		values[2] = {Int8ArrayDatum(n, ids), TimestampTzGetDatum(GetCurrentTimestamp())};
+	TimestampTz now = GetCurrentTimestamp();
 
-	if (n > 0)
-		StatementRun(&bump_all, values, NULL, false, 0);
+	if (n > 0 && !KeyUpdate(&etags, ids, n, GrowEtag, BumpOneBySql, &now))
+		BumpAllBySql(Int8ArrayDatum(n, ids), now);
 }

@@ -10,18 +10,19 @@
 #include "utils/fmgroids.h"
 #include "utils/timestamp.h"
 
-static const Oid id_types[] = {INT8OID};
+static const Oid id_array[] = {INT8ARRAYOID};
 static const Oid uuid_array[] = {UUIDARRAYOID};
 
 static const char *const header_columns[] = {"documentid", "documentuuid", "etag", "lastmodifiedat"};
 static const Oid header_types[] = {INT8OID, UUIDOID, INT8OID, TIMESTAMPTZOID};
 const KeyScanTable HeaderTable = {"dms", "document", header_columns, header_types, lengthof(header_columns)};
 
-static Statement read_header = {
+static Statement read_headers = {
 	.sql = "SELECT DocumentId, DocumentUuid, Etag, LastModifiedAt FROM dms.Document"
-	" WHERE DocumentId OPERATOR(pg_catalog.=) $1",
+	" WHERE DocumentId OPERATOR(pg_catalog.=) ANY ($1) ORDER BY DocumentId",
 	.nargs = 1,
-	.argtypes = id_types,
+	.argtypes = id_array,
+	.ordered = true,
 };
 
 static const char *const find_columns[] = {"documentuuid", "documentid", "projectname", "resourcename"};
@@ -46,14 +47,20 @@ HeaderFromRow(const Datum *values, DocumentHeader *header)
 	header->last_modified = DatumGetTimestampTz(values[3]);
 }
 
-/* What dms.Document says now, in the active snapshot; false: no such row. */
+/* What dms.Document says now, in the active snapshot, as HeaderTable; by id. */
+void
+HeadersRead(const int64 *ids, int n, StoredRows *rows)
+{
+	KeyReadIds(&HeaderTable, &read_headers, ids, n, rows);
+}
+
+/* The same of one document; false: no such row. */
 bool
 HeaderRead(int64 document_id, DocumentHeader *header)
 {
-	KeyScanKey	key = {.equals = F_INT8EQ,.value = Int64GetDatum(document_id)};
 	StoredRows	rows;
 
-	KeyRead(&HeaderTable, &read_header, &key, 1, &rows);
+	HeadersRead(&document_id, 1, &rows);
 	if (rows.nrows == 0)
 		return false;
 	HeaderFromRow(rows.values, header);

@@ -31,6 +31,7 @@ typedef struct FoundDocument
 extern const KeyScanTable HeaderTable;
 
 extern void HeaderFromRow(const Datum *values, DocumentHeader *header);
+extern void HeadersRead(const int64 *ids, int n, StoredRows *rows);
 extern bool HeaderRead(int64 document_id, DocumentHeader *header);
 extern FoundDocument *DocumentsFind(Datum uuids, int *n);
 extern bool DocumentFind(const pg_uuid_t *uuid, int64 *document_id, Resource **resource);

@@ -35,6 +35,14 @@
 #include "utils/rls.h"
 #include "utils/snapmgr.h"
 
+/*
+ * Ids that are no farther apart than MAX_GAP are in one run; it costs less to step
+ * over the rows between them than to come down the index again.  Runs pay when
+ * they have MIN_RUN ids in the mean.
+ */
+#define MAX_GAP 4
+#define MIN_RUN 4
+
 /* Make room for rows. */
 void
 StoredRowsInit(StoredRows *rows, int ncolumns, int expected)
@@ -68,17 +76,6 @@ StoredRowsMove(StoredRows *rows, int from, int to)
 }
 
 /*
- * Run a statement of a read.  All that run under one active snapshot see the
- * same state; with snapshots of their own, a new body could come with an old
- * etag.
- */
-uint64
-ReadRun(Statement *statement, Datum *values, long limit)
-{
-	return StatementRun(statement, values, NULL, !FAULT_SKIP("read_snapshot"), limit);
-}
-
-/*
  * Take the rows of the last result apart; they live as long as it does.  Their
  * columns must be of these types.
  */
@@ -94,11 +91,11 @@ StoredRowsTake(StoredRows *rows, const Oid *types)
 }
 
 /*
- * Would a SELECT by the current user see all rows of it, and only of it?  Who
- * hooks into the checks of rights wants to see every SELECT.
+ * Would a statement by the current user meet all rows of it, and only of it?
+ * Who hooks into the checks of rights wants to see every statement.
  */
 static bool
-IsPlainlyReadable(Relation relation)
+IsPlainlyUsable(Relation relation, AclMode rights)
 {
 	Oid			id = RelationGetRelid(relation);
 
@@ -106,7 +103,7 @@ IsPlainlyReadable(Relation relation)
 		RelationIsPermanent(relation) &&
 		!relation->rd_rel->relhassubclass &&
 		ExecutorCheckPerms_hook == NULL &&
-		pg_class_aclcheck(id, GetUserId(), ACL_SELECT) == ACLCHECK_OK &&
+		pg_class_aclmask(id, GetUserId(), rights, ACLMASK_ALL) == rights &&
 		(!relation->rd_rel->relrowsecurity || check_enable_rls(id, InvalidOid, true) != RLS_ENABLED);
 }
 
@@ -249,32 +246,185 @@ TakeRow(TupleTableSlot *slot, const AttrNumber *columns, StoredRows *scratch,
 	rows->nrows++;
 }
 
-/* Scan the index; rows come in its order. */
-static void
-ScanIndex(Relation relation, Relation index, const KeyScanKey *keys, int nkeys,
-		  const AttrNumber *columns, StoredRows *rows)
+/*
+ * Open a table and find its columns; false when its rows must be left to SQL.
+ * The lock stays in any case.
+ */
+bool
+KeyScanOpen(KeyScan *scan, const KeyScanTable *table, LOCKMODE lock, AclMode rights)
 {
-	ScanKeyData scan_keys[KEY_SCAN_MAX_KEYS];
-	TupleTableSlot *slot = table_slot_create(relation, NULL);
-	StoredRows	scratch;
-	IndexScanDesc scan;
+	RangeVar   *name = makeRangeVar(unconstify(char *, table->schema),
+									unconstify(char *, table->table), -1);
 
-	StoredRowsInit(&scratch, RelationGetNumberOfAttributes(relation), 1);
+	memset(scan, 0, sizeof(KeyScan));
+	scan->relation = table_openrv(name, lock);
+	scan->ncolumns = table->ncolumns;
+	scan->columns = palloc(sizeof(AttrNumber) * table->ncolumns);
+	if (IsPlainlyUsable(scan->relation, rights) && FindColumns(scan->relation, table, scan->columns))
+		return true;
+	KeyScanClose(scan);
+	return false;
+}
+
+/* Start the scan, with keys that are set. */
+static void
+StartScan(KeyScan *scan)
+{
+	scan->slot = table_slot_create(scan->relation, NULL);
+	scan->scan = index_beginscan(scan->relation, scan->index,
+								 FAULT_SKIP("read_snapshot") ? GetLatestSnapshot() : GetActiveSnapshot(),
+								 scan->nkeys, 0);
+	index_rescan(scan->scan, scan->keys, scan->nkeys, NULL, 0);
+}
+
+/* Add a key of the scan, for a column of the index. */
+static void
+AddKey(KeyScan *scan, int column, int flags, StrategyNumber strategy,
+	   RegProcedure function, Datum value)
+{
+	ScanKeyEntryInitialize(&scan->keys[scan->nkeys++], flags, column + 1, strategy, InvalidOid,
+						   scan->index->rd_indcollation[column], function, value);
+}
+
+/*
+ * Scan the rows whose leading columns equal the keys, in the active snapshot
+ * and in the order of the index; false when no index leads to them.
+ */
+bool
+KeyScanBegin(KeyScan *scan, const KeyScanKey *keys, int nkeys)
+{
+	scan->index = OpenIndex(scan->relation, scan->columns, keys, nkeys);
+	if (scan->index == NULL)
+		return false;
 	for (int i = 0; i < nkeys; i++)
-		ScanKeyEntryInitialize(&scan_keys[i], keys[i].any ? SK_SEARCHARRAY : 0, i + 1,
-							   BTEqualStrategyNumber, InvalidOid, index->rd_indcollation[i],
-							   keys[i].equals, keys[i].value);
-	scan = index_beginscan(relation, index,
-						   FAULT_SKIP("read_snapshot") ? GetLatestSnapshot() : GetActiveSnapshot(),
-						   nkeys, 0);
-	index_rescan(scan, scan_keys, nkeys, NULL, 0);
-	while (index_getnext_slot(scan, ForwardScanDirection, slot))
+		AddKey(scan, i, keys[i].any ? SK_SEARCHARRAY : 0, BTEqualStrategyNumber,
+			   keys[i].equals, keys[i].value);
+	StartScan(scan);
+	return true;
+}
+
+/* The end of the run that an id begins: ids with at most small gaps. */
+static int
+RunEnd(const int64 *ids, int n, int first)
+{
+	int			end = first + 1;
+
+	for (; end < n && ids[end] - ids[end - 1] <= MAX_GAP; end++)
+		Assert(ids[end] > ids[end - 1]);
+	return end;
+}
+
+/* Do the ids come in runs that are worth it? */
+static bool
+HaveRuns(const int64 *ids, int n)
+{
+	int			runs = 0;
+
+	for (int i = 0; i < n; i = RunEnd(ids, n, i))
+		runs++;
+	return n > 1 && runs <= n / MIN_RUN;
+}
+
+/* Turn to the ids from "at" on, as far as their run goes. */
+static void
+SetRun(KeyScan *scan)
+{
+	scan->run_end = RunEnd(scan->ids, scan->nids, scan->at);
+	scan->keys[0].sk_argument = Int64GetDatum(scan->ids[scan->at]);
+	scan->keys[1].sk_argument = Int64GetDatum(scan->ids[scan->run_end - 1]);
+}
+
+/*
+ * The same for rows whose first column is one of some ids, and others equal the
+ * keys.  The ids are ascending.  Those of documents that were written together
+ * follow each other, and so do the entries of the index: a run of ids is one
+ * walk along it, and only sparse ids are looked up each by itself.
+ */
+bool
+KeyScanBeginIds(KeyScan *scan, const int64 *ids, int n, const KeyScanKey *others,
+				int nothers)
+{
+	KeyScanKey	keys[KEY_SCAN_MAX_KEYS] = {{.equals = F_INT8EQ,.any = n != 1}};
+
+	if (nothers > 0)
+		memcpy(keys + 1, others, sizeof(KeyScanKey) * nothers);
+	if (!HaveRuns(ids, n))
+	{
+		keys[0].value = n == 1 ? Int64GetDatum(ids[0]) : Int8ArrayDatum(n, ids);
+		return KeyScanBegin(scan, keys, 1 + nothers);
+	}
+	scan->index = OpenIndex(scan->relation, scan->columns, keys, 1 + nothers);
+	if (scan->index == NULL)
+		return false;
+	scan->ids = ids;
+	scan->nids = n;
+	AddKey(scan, 0, 0, BTGreaterEqualStrategyNumber, F_INT8GE, (Datum) 0);
+	AddKey(scan, 0, 0, BTLessEqualStrategyNumber, F_INT8LE, (Datum) 0);
+	for (int i = 0; i < nothers; i++)
+		AddKey(scan, 1 + i, 0, BTEqualStrategyNumber, others[i].equals, others[i].value);
+	SetRun(scan);
+	StartScan(scan);
+	return true;
+}
+
+/* Is the row that a scan by runs stands on one of those that are wanted? */
+static bool
+IsWanted(KeyScan *scan)
+{
+	bool		isnull;
+	int64		id = DatumGetInt64(slot_getattr(scan->slot, scan->columns[0], &isnull));
+
+	while (scan->at < scan->run_end && scan->ids[scan->at] < id)
+		scan->at++;
+	return scan->at < scan->run_end && scan->ids[scan->at] == id;
+}
+
+/* Go on to the next row, if there is one. */
+bool
+KeyScanNext(KeyScan *scan)
+{
+	for (;;)
 	{
 		CHECK_FOR_INTERRUPTS();
-		TakeRow(slot, columns, &scratch, rows);
+		if (index_getnext_slot(scan->scan, ForwardScanDirection, scan->slot))
+		{
+			if (scan->ids == NULL || IsWanted(scan))
+				return true;
+		}
+		else if (scan->ids != NULL && scan->run_end < scan->nids)
+		{
+			scan->at = scan->run_end;
+			SetRun(scan);
+			index_rescan(scan->scan, scan->keys, scan->nkeys, NULL, 0);
+		}
+		else
+			return false;
 	}
-	index_endscan(scan);
-	ExecDropSingleTupleTableSlot(slot);
+}
+
+void
+KeyScanClose(KeyScan *scan)
+{
+	if (scan->scan != NULL)
+	{
+		index_endscan(scan->scan);
+		ExecDropSingleTupleTableSlot(scan->slot);
+	}
+	if (scan->index != NULL)
+		index_close(scan->index, AccessShareLock);
+	table_close(scan->relation, NoLock);
+	pfree(scan->columns);
+}
+
+/* Read what a scan comes to. */
+static void
+ReadScan(KeyScan *scan, StoredRows *rows)
+{
+	StoredRows	scratch;
+
+	StoredRowsInit(&scratch, RelationGetNumberOfAttributes(scan->relation), 1);
+	while (KeyScanNext(scan))
+		TakeRow(scan->slot, scan->columns, &scratch, rows);
 }
 
 /*
@@ -287,31 +437,32 @@ bool
 KeyScanRead(const KeyScanTable *table, const KeyScanKey *keys, int nkeys,
 			StoredRows *rows)
 {
-	RangeVar   *name = makeRangeVar(unconstify(char *, table->schema),
-									unconstify(char *, table->table), -1);
-	AttrNumber *columns = palloc(sizeof(AttrNumber) * table->ncolumns);
-	Relation	relation = table_openrv(name, AccessShareLock);
-	Relation	index = NULL;
+	KeyScan		scan;
+	bool		able;
 
-	if (IsPlainlyReadable(relation) && FindColumns(relation, table, columns))
-		index = OpenIndex(relation, columns, keys, nkeys);
-	if (index != NULL)
-	{
-		ScanIndex(relation, index, keys, nkeys, columns, rows);
-		index_close(index, AccessShareLock);
-	}
-	table_close(relation, NoLock);
-	pfree(columns);
-	return index != NULL;
+	if (!KeyScanOpen(&scan, table, AccessShareLock, ACL_SELECT))
+		return false;
+	able = KeyScanBegin(&scan, keys, nkeys);
+	if (able)
+		ReadScan(&scan, rows);
+	KeyScanClose(&scan);
+	return able;
 }
 
-/* Read the rows of these documents; the first column is their id. */
+/* The same of the rows of some documents, whose ids are ascending. */
 bool
 KeyScanReadIds(const KeyScanTable *table, const int64 *ids, int n, StoredRows *rows)
 {
-	KeyScanKey	key = {.equals = F_INT8EQ,.any = true,.value = Int8ArrayDatum(n, ids)};
+	KeyScan		scan;
+	bool		able;
 
-	return KeyScanRead(table, &key, 1, rows);
+	if (!KeyScanOpen(&scan, table, AccessShareLock, ACL_SELECT))
+		return false;
+	able = KeyScanBeginIds(&scan, ids, n, NULL, 0);
+	if (able)
+		ReadScan(&scan, rows);
+	KeyScanClose(&scan);
+	return able;
 }
 
 /*
@@ -329,6 +480,21 @@ KeyRead(const KeyScanTable *table, Statement *statement, const KeyScanKey *keys,
 		return;
 	for (int i = 0; i < nkeys; i++)
 		values[i] = keys[i].value;
+	ReadRun(statement, values, 0);
+	StoredRowsTake(rows, table->types);
+}
+
+/* The same of the rows of documents; the statement takes their ids as a bigint[]. */
+void
+KeyReadIds(const KeyScanTable *table, Statement *statement, const int64 *ids, int n,
+		   StoredRows *rows)
+{
+	Datum		values[1];
+
+	StoredRowsInit(rows, table->ncolumns, n);
+	if (KeyScanReadIds(table, ids, n, rows))
+		return;
+	values[0] = Int8ArrayDatum(n, ids);
 	ReadRun(statement, values, 0);
 	StoredRowsTake(rows, table->types);
 }

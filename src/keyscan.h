@@ -7,7 +7,13 @@
 
 #include "postgres.h"
 
+#include "access/genam.h"
+#include "access/skey.h"
+#include "executor/tuptable.h"
+#include "nodes/parsenodes.h"
 #include "plan.h"
+#include "storage/lockdefs.h"
+#include "utils/relcache.h"
 
 /* Rows of one table, or of one projection. */
 typedef struct StoredRows
@@ -43,16 +49,40 @@ typedef struct KeyScanTable
 
 #define KEY_SCAN_MAX_KEYS 3
 
+/* A table that is open, and a scan of it; slot holds the row it stands on. */
+typedef struct KeyScan
+{
+	Relation	relation;
+	AttrNumber *columns;		/* as the columns of the KeyScanTable */
+	int			ncolumns;
+	Relation	index;
+	IndexScanDesc scan;
+	TupleTableSlot *slot;
+	const int64 *ids;			/* ascending; NULL: not scanned by runs */
+	int			nids;
+	int			at;				/* the id that the scan has come to */
+	int			run_end;		/* behind the last id of its run */
+	ScanKeyData keys[1 + KEY_SCAN_MAX_KEYS];
+	int			nkeys;
+} KeyScan;
+
 extern void StoredRowsInit(StoredRows *rows, int ncolumns, int expected);
 extern void StoredRowsGrow(StoredRows *rows);
 extern void StoredRowsMove(StoredRows *rows, int from, int to);
+extern bool KeyScanOpen(KeyScan *scan, const KeyScanTable *table, LOCKMODE lock, AclMode rights);
+extern bool KeyScanBegin(KeyScan *scan, const KeyScanKey *keys, int nkeys);
+extern bool KeyScanBeginIds(KeyScan *scan, const int64 *ids, int n,
+							const KeyScanKey *others, int nothers);
+extern bool KeyScanNext(KeyScan *scan);
+extern void KeyScanClose(KeyScan *scan);
 extern bool KeyScanRead(const KeyScanTable *table, const KeyScanKey *keys, int nkeys,
 						StoredRows *rows);
 extern bool KeyScanReadIds(const KeyScanTable *table, const int64 *ids, int n,
 						   StoredRows *rows);
 extern void KeyRead(const KeyScanTable *table, Statement *statement,
 					const KeyScanKey *keys, int nkeys, StoredRows *rows);
+extern void KeyReadIds(const KeyScanTable *table, Statement *statement,
+					   const int64 *ids, int n, StoredRows *rows);
 extern void StoredRowsTake(StoredRows *rows, const Oid *types);
-extern uint64 ReadRun(Statement *statement, Datum *values, long limit);
 
 #endif							/* DMS_KEYSCAN_H */

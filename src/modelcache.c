@@ -87,7 +87,6 @@ ForgetPlans(Resource *resource)
 		TableAccess *access = &resource->tables[i];
 
 		StatementForget(&access->read);
-		StatementForget(&access->read_page);
 		StatementForget(&access->insert);
 		StatementForget(&access->update);
 		StatementForget(&access->update_identity);

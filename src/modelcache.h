@@ -14,8 +14,8 @@
 /* The statements on one table of a resource; texts are made on first use. */
 typedef struct TableAccess
 {
-	Statement	read;			/* the rows of a document, in order of the key */
-	Statement	read_page;		/* the same of several documents */
+	Statement	read;			/* the rows of some documents, in order of the
+								 * key */
 	Statement	insert;			/* rows, from arrays */
 	Statement	update;			/* rows, from arrays; without identity columns */
 	Statement	update_identity;	/* the root row with them */

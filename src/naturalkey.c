@@ -11,7 +11,6 @@
 #include "plan.h"
 #include "read.h"
 #include "report.h"
-#include "storedpage.h"
 #include "utils/builtins.h"
 #include "utils/uuid.h"
 #include "uuid.h"

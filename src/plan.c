@@ -201,6 +201,17 @@ StatementRun(Statement *statement, Datum *values, const char *nulls,
 	return SPI_processed;
 }
 
+/*
+ * Run a statement of a read.  All that run under one active snapshot see the
+ * same state; with snapshots of their own, a new body could come with an old
+ * etag.
+ */
+uint64
+ReadRun(Statement *statement, Datum *values, long limit)
+{
+	return StatementRun(statement, values, NULL, !FAULT_SKIP("read_snapshot"), limit);
+}
+
 /* Let go of a statement's plan. */
 void
 StatementForget(Statement *statement)

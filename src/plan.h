@@ -48,6 +48,7 @@ extern bool Attempt(AttemptFunction function, void *arg);
 
 extern uint64 StatementRun(Statement *statement, Datum *values,
 						   const char *nulls, bool read_only, long limit);
+extern uint64 ReadRun(Statement *statement, Datum *values, long limit);
 extern void StatementForget(Statement *statement);
 extern bool StatementsAreRunning(void);
 extern void StatementsEnd(void);

@@ -20,7 +20,6 @@
 #include "plan.h"
 #include "query.h"
 #include "resolve.h"
-#include "storedpage.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
 #include "utils/memutils.h"

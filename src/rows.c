@@ -12,7 +12,6 @@
 #include "miscadmin.h"
 #include "rows.h"
 #include "rowstatements.h"
-#include "utils/fmgroids.h"
 #include "value.h"
 
 /* Which rows of a table must be deleted, updated and inserted. */
@@ -32,13 +31,12 @@ ReadTable(Resource *resource, int table, int64 document_id, RowSet *stored)
 {
 	int			parent = resource->model->tables[table].parent;
 	RowSet	   *rows = &stored[table];
-	KeyScanKey	key = {.equals = F_INT8EQ,.value = Int64GetDatum(document_id)};
 	StoredRows	read;
 
 	memset(rows, 0, sizeof(RowSet));
 	if (parent >= 0 && stored[parent].nrows == 0)
 		return;
-	KeyRead(RowStatementScan(resource, table), RowStatementRead(resource, table), &key, 1, &read);
+	KeyReadIds(RowStatementScan(resource, table), RowStatementRead(resource, table), &document_id, 1, &read);
 	rows->nrows = rows->capacity = read.nrows;
 	rows->rows = palloc(sizeof(Row) * Max(read.nrows, 1));
 	for (int i = 0; i < read.nrows; i++)

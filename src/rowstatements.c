@@ -82,26 +82,6 @@ AppendKeyMatch(StringInfo sql, const TableModel *table)
 		appendStringInfo(sql, " AND t.%s" EQUALS "u.%s", ColumnName(table, i), ColumnName(table, i));
 }
 
-/* The rows of a document, in order of the key. */
-Statement *
-RowStatementRead(Resource *resource, int table)
-{
-	Statement  *statement = &resource->tables[table].read;
-	const TableModel *t = &resource->model->tables[table];
-	StringInfoData sql;
-
-	if (statement->sql != NULL)
-		return statement;
-	initStringInfo(&sql);
-	appendStringInfoString(&sql, "SELECT ");
-	for (int i = 0; i < t->ncolumns; i++)
-		appendStringInfo(&sql, "%s%s", i > 0 ? ", " : "", ColumnName(t, i));
-	appendStringInfo(&sql, " FROM %s WHERE %s" EQUALS "$1", TableName(t), ColumnName(t, 0));
-	for (int i = 1; i < t->nkeys; i++)
-		appendStringInfo(&sql, "%s%s", i > 1 ? ", " : " ORDER BY ", ColumnName(t, i));
-	return KeepStatement(resource, statement, sql.data, NULL);
-}
-
 /* What to read of a table by key, without a statement. */
 const KeyScanTable *
 RowStatementScan(Resource *resource, int table)
@@ -128,12 +108,12 @@ RowStatementScan(Resource *resource, int table)
 	return scan;
 }
 
-/* The rows of several documents, in order of the key. */
+/* The rows of some documents, in order of the key. */
 Statement *
-RowStatementReadPage(Resource *resource, int table)
+RowStatementRead(Resource *resource, int table)
 {
 	static const Oid types[] = {INT8ARRAYOID};
-	Statement  *statement = &resource->tables[table].read_page;
+	Statement  *statement = &resource->tables[table].read;
 	const TableModel *t = &resource->model->tables[table];
 	StringInfoData sql;
 

@@ -19,9 +19,8 @@ typedef struct RowColumns
 } RowColumns;
 
 extern bool RowColumnIsIdentity(const TableModel *table, int column);
-extern Statement *RowStatementRead(Resource *resource, int table);
 extern const KeyScanTable *RowStatementScan(Resource *resource, int table);
-extern Statement *RowStatementReadPage(Resource *resource, int table);
+extern Statement *RowStatementRead(Resource *resource, int table);
 extern Statement *RowStatementInsert(Resource *resource, int table, RowColumns *columns);
 extern Statement *RowStatementUpdate(Resource *resource, int table, bool identity, RowColumns *columns);
 extern Statement *RowStatementDelete(Resource *resource, int table, RowColumns *columns);

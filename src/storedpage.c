@@ -16,17 +16,8 @@
 #include "projection.h"
 #include "rowstatements.h"
 #include "utils/builtins.h"
-#include "utils/fmgroids.h"
 
 static const Oid ids_types[] = {INT8ARRAYOID};
-
-static Statement read_headers = {
-	.sql = "SELECT DocumentId, DocumentUuid, Etag, LastModifiedAt FROM dms.Document"
-	" WHERE DocumentId OPERATOR(pg_catalog.=) ANY ($1) ORDER BY DocumentId",
-	.nargs = 1,
-	.argtypes = ids_types,
-	.ordered = true,
-};
 
 static const char *const descriptor_columns[] = {"documentid", "uri"};
 static const Oid descriptor_types[] = {INT8OID, TEXTOID};
@@ -37,17 +28,6 @@ static Statement read_descriptors = {
 	.nargs = 1,
 	.argtypes = ids_types,
 };
-
-/* The rows of these ids, by key or else by the statement that says the same. */
-static void
-ReadRows(const KeyScanTable *table, Statement *statement, const int64 *ids, int n,
-		 StoredRows *rows)
-{
-	KeyScanKey	key = {.equals = F_INT8EQ,.any = true,.value = Int8ArrayDatum(n, ids)};
-
-	KeyRead(table, statement, &key, 1, rows);
-	FAULT_PAUSE("read_between_statements");
-}
 
 /* Keep the rows of two tables that have the same id in the first column. */
 static void
@@ -82,15 +62,16 @@ ReadTables(StoredPage *page, const int64 *ids, int n)
 	const ResourceModel *model = resource->model;
 
 	page->tables = palloc0(sizeof(StoredRows) * model->ntables);
-	ReadRows(&HeaderTable, &read_headers, ids, n, &page->documents);
+	HeadersRead(ids, n, &page->documents);
 	for (int i = 0; i < model->ntables; i++)
 	{
 		int			parent = model->tables[i].parent;
 
+		FAULT_PAUSE("read_between_statements");
 		if (parent >= 0 && page->tables[parent].nrows == 0)
 			continue;
-		ReadRows(RowStatementScan(resource, i), RowStatementReadPage(resource, i), ids, n,
-				 &page->tables[i]);
+		KeyReadIds(RowStatementScan(resource, i), RowStatementRead(resource, i), ids, n,
+				   &page->tables[i]);
 		if (i == 0)
 			KeepCommon(&page->documents, &page->tables[0]);
 	}
@@ -204,7 +185,8 @@ ReadDescriptors(StoredTargets *targets)
 {
 	int64	   *ids = TargetIds(targets);
 
-	ReadRows(&descriptors, &read_descriptors, ids, targets->n, &targets->rows);
+	FAULT_PAUSE("read_between_statements");
+	KeyReadIds(&descriptors, &read_descriptors, ids, targets->n, &targets->rows);
 	AssignRows(targets);
 }
 

@@ -1,0 +1,192 @@
+-- A changed identity reaches everything that depends on it: however many
+-- documents that are, and whatever the owner of the store added to its tables.
+\set database :DBNAME
+SET client_min_messages = warning;
+DROP DATABASE IF EXISTS dms_cascade;
+CREATE DATABASE dms_cascade TEMPLATE template0 ENCODING 'UTF8';
+\c dms_cascade
+SET client_min_messages = warning;
+CREATE EXTENSION dms;
+CREATE EXTENSION amcheck;
+\getenv top PG_ABS_SRCDIR
+\set file :top /examples/schemas/school.json
+\set school `cat :'file'`
+SELECT dms.deploy_schema(:'school') IS NOT NULL AS deployed;
+
+CREATE FUNCTION put(resource text, document json) RETURNS uuid LANGUAGE sql AS $$
+	SELECT document_uuid FROM dms.upsert_document('Ed-Fi', resource, document)
+$$;
+CREATE FUNCTION session(name text) RETURNS json LANGUAGE sql AS $$
+	SELECT json_build_object('sessionName', name, 'schoolReference', json_build_object('schoolId', 1),
+		'schoolYearTypeReference', json_build_object('schoolYear', 2025), 'termDescriptor', 'uri://ed-fi.org/TermDescriptor#Fall',
+		'beginDate', '2024-08-20', 'endDate', '2024-12-20', 'totalInstructionalDays', 80)
+$$;
+CREATE FUNCTION offering(code text, session text) RETURNS json LANGUAGE sql AS $$
+	SELECT json_build_object('localCourseCode', code, 'schoolReference', json_build_object('schoolId', 1),
+		'courseReference', json_build_object('courseCode', 'ALG', 'educationOrganizationId', 1),
+		'sessionReference', json_build_object('schoolId', 1, 'schoolYear', 2025, 'sessionName', session))
+$$;
+SELECT count(put(resource, document)) FROM (VALUES
+	('GradeLevelDescriptor', '{"namespace": "uri://ed-fi.org/GradeLevelDescriptor", "codeValue": "Ninth", "shortDescription": "9"}'::json),
+	('TermDescriptor', '{"namespace": "uri://ed-fi.org/TermDescriptor", "codeValue": "Fall", "shortDescription": "Fall"}')) AS v (resource, document);
+SELECT count(put(resource, document)) FROM (VALUES
+	('SchoolYearType', '{"schoolYear": 2025, "currentSchoolYear": true, "schoolYearDescription": "2024-25"}'::json),
+	('School', '{"schoolId": 1, "nameOfInstitution": "High School", "gradeLevels": [{"gradeLevelDescriptor": "uri://ed-fi.org/GradeLevelDescriptor#Ninth"}]}')) AS v (resource, document);
+SELECT count(put('Course', '{"courseCode": "ALG", "courseTitle": "Algebra", "numberOfParts": 1, "educationOrganizationReference": {"educationOrganizationId": 1}}'));
+SELECT put('Session', session('Fall')) AS large, put('Session', session('Spring')) AS small \gset
+SELECT count(put('CourseOffering', offering('C' || n, 'Fall'))) FROM generate_series(1, 10050) AS n;
+SELECT count(put('CourseOffering', offering('C' || n, 'Spring'))) FROM generate_series(1, 3) AS n;
+
+-- The offerings of each session: their etags, and how many are found by what they are called.
+CREATE VIEW offerings AS
+SELECT s.SessionName, count(*), min(d.Etag) AS etag, max(d.Etag) AS no_more,
+	count(i.ReferentialId) FILTER (WHERE i.ReferentialId = dms.referential_id('Ed-Fi', 'CourseOffering',
+		ARRAY['$.localCourseCode', '$.schoolReference.schoolId', '$.sessionReference.schoolId', '$.sessionReference.schoolYear', '$.sessionReference.sessionName'],
+		ARRAY[o.LocalCourseCode, '1', '1', '2025', s.SessionName])) AS found
+FROM edfi.CourseOffering AS o JOIN edfi.Session AS s ON s.DocumentId = o.Session_DocumentId
+	JOIN dms.Document AS d ON d.DocumentId = o.DocumentId JOIN dms.ReferentialIdentity AS i ON i.DocumentId = o.DocumentId
+GROUP BY 1 ORDER BY 1;
+SELECT * FROM offerings;
+
+-- Does every index of the tables that a cascade writes have an entry for each row?
+CREATE VIEW indexes AS
+SELECT count(bt_index_check(i.indexrelid, true)) AS sound FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid JOIN pg_am AS a ON a.oid = c.relam
+WHERE i.indrelid IN ('dms.Document'::regclass, 'dms.ReferentialIdentity'::regclass, 'dms.IdentityLock'::regclass) AND a.amname = 'btree';
+SELECT sound FROM indexes;
+
+-- Large cascades say how far they went.
+SET client_min_messages = notice;
+SELECT outcome, etag FROM dms.update_document(:'large', session('Autumn'));
+SET client_min_messages = warning;
+SELECT * FROM offerings;
+SELECT sound FROM indexes;
+SELECT * FROM dms.audit();
+-- The time of the last change grows with the etag.
+SELECT count(*) FROM dms.Document WHERE Etag > 1 AND LastModifiedAt <= CreatedAt;
+
+--
+-- What the owner adds to the tables holds for cascades.
+--
+-- Triggers see every row.
+BEGIN;
+CREATE FUNCTION tell() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	RAISE WARNING '% % % %', TG_TABLE_NAME, TG_WHEN, TG_OP, TG_LEVEL;
+	RETURN NEW;
+END $$;
+CREATE TRIGGER before_update BEFORE UPDATE ON dms.Document FOR EACH ROW EXECUTE FUNCTION tell();
+SELECT outcome FROM dms.update_document(:'small', session('Summer'));
+SELECT * FROM offerings WHERE SessionName = 'Summer';
+ROLLBACK;
+BEGIN;
+CREATE FUNCTION tell() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	RAISE WARNING '% % % %: %', TG_TABLE_NAME, TG_WHEN, TG_OP, TG_LEVEL, (SELECT count(*) FROM rows);
+	RETURN NULL;
+END $$;
+CREATE TRIGGER after_update AFTER UPDATE ON dms.Document REFERENCING NEW TABLE AS rows FOR EACH STATEMENT EXECUTE FUNCTION tell();
+CREATE TRIGGER after_insert AFTER INSERT ON dms.ReferentialIdentity REFERENCING NEW TABLE AS rows FOR EACH STATEMENT EXECUTE FUNCTION tell();
+CREATE TRIGGER after_delete AFTER DELETE ON dms.ReferentialIdentity REFERENCING OLD TABLE AS rows FOR EACH STATEMENT EXECUTE FUNCTION tell();
+SELECT outcome FROM dms.update_document(:'small', session('Summer'));
+SELECT * FROM offerings WHERE SessionName = 'Summer';
+ROLLBACK;
+
+-- Rules are followed.
+BEGIN;
+CREATE TABLE log (what text, document bigint);
+CREATE RULE coming AS ON INSERT TO dms.ReferentialIdentity DO ALSO INSERT INTO log VALUES ('coming', NEW.DocumentId);
+CREATE RULE going AS ON DELETE TO dms.ReferentialIdentity DO ALSO INSERT INTO log VALUES ('going', OLD.DocumentId);
+CREATE RULE growing AS ON UPDATE TO dms.Document DO ALSO INSERT INTO log VALUES ('growing', OLD.DocumentId);
+SELECT outcome FROM dms.update_document(:'small', session('Summer'));
+SELECT what, count(*) FROM log GROUP BY 1 ORDER BY 1;
+ROLLBACK;
+
+-- Columns have their defaults, and what is generated is generated.
+BEGIN;
+ALTER TABLE dms.ReferentialIdentity ADD Since text DEFAULT 'then';
+ALTER TABLE dms.ReferentialIdentity ALTER Since SET DEFAULT 'now';
+ALTER TABLE dms.Document ADD Twice bigint GENERATED ALWAYS AS (Etag * 2) STORED;
+SELECT outcome FROM dms.update_document(:'small', session('Summer'));
+SELECT d.ResourceName, i.Since, d.Etag, d.Twice FROM dms.ReferentialIdentity AS i JOIN dms.Document AS d USING (DocumentId)
+	JOIN edfi.CourseOffering AS o USING (DocumentId) JOIN edfi.Session AS s ON s.DocumentId = o.Session_DocumentId WHERE s.SessionName = 'Summer';
+ROLLBACK;
+-- A column that was added without touching the rows keeps what they have.
+BEGIN;
+ALTER TABLE dms.Document ADD Origin text DEFAULT 'before';
+ALTER TABLE dms.Document ALTER Origin SET DEFAULT 'after';
+SELECT outcome FROM dms.update_document(:'small', session('Summer'));
+SELECT Origin, count(*) FROM dms.Document GROUP BY 1;
+ROLLBACK;
+
+-- Constraints refuse.
+BEGIN;
+ALTER TABLE dms.Document ADD CONSTRAINT offerings_stay CHECK (ResourceName <> 'CourseOffering' OR Etag < 2) NOT VALID;
+\set VERBOSITY terse
+SELECT outcome FROM dms.update_document(:'small', session('Summer'));
+\set VERBOSITY default
+ROLLBACK;
+
+-- Indexes of all kinds are kept: by what changes, by an expression, of some rows,
+-- of another kind, judged at the end of the transaction.
+BEGIN;
+CREATE INDEX by_etag ON dms.Document (Etag DESC, ResourceName) INCLUDE (DocumentUuid);
+SELECT outcome FROM dms.update_document(:'small', session('Summer'));
+SELECT sound FROM indexes;
+ROLLBACK;
+BEGIN;
+CREATE INDEX by_expression ON dms.Document ((Etag % 2));
+SELECT outcome FROM dms.update_document(:'small', session('Summer'));
+SELECT sound FROM indexes;
+ROLLBACK;
+BEGIN;
+CREATE INDEX of_some ON dms.Document (DocumentId) WHERE Etag = 2;
+SELECT outcome FROM dms.update_document(:'small', session('Summer'));
+SELECT sound FROM indexes;
+ROLLBACK;
+BEGIN;
+ALTER TABLE dms.ReferentialIdentity ADD UNIQUE (ReferentialId, DocumentId) DEFERRABLE INITIALLY DEFERRED;
+SELECT outcome FROM dms.update_document(:'small', session('Summer'));
+SELECT sound FROM indexes;
+SET CONSTRAINTS ALL IMMEDIATE;
+ROLLBACK;
+BEGIN;
+CREATE INDEX by_hash ON dms.Document USING hash (Etag);
+SELECT outcome FROM dms.update_document(:'small', session('Summer'));
+SET LOCAL enable_seqscan = off;
+EXPLAIN (COSTS OFF) SELECT count(*) FROM dms.Document WHERE Etag = 2 AND ResourceName = 'CourseOffering';
+SELECT count(*) FROM dms.Document WHERE Etag = 2 AND ResourceName = 'CourseOffering';
+ROLLBACK;
+
+-- Tables can be published only with something to know their rows by.
+SET client_min_messages = error;
+BEGIN;
+ALTER TABLE dms.Document REPLICA IDENTITY NOTHING;
+CREATE PUBLICATION all_changes FOR TABLE dms.Document;
+\set VERBOSITY terse
+SELECT outcome FROM dms.update_document(:'small', session('Summer'));
+ROLLBACK;
+BEGIN;
+UPDATE dms.ReferentialIdentity SET ReferentialId = '11111111-1111-1111-1111-111111111111' FROM dms.Document AS d
+WHERE d.DocumentId = ReferentialIdentity.DocumentId AND d.DocumentUuid = :'small' RETURNING d.DocumentId AS wrong \gset
+ALTER TABLE dms.ReferentialIdentity REPLICA IDENTITY NOTHING;
+CREATE PUBLICATION all_changes FOR TABLE dms.ReferentialIdentity;
+SELECT dms.recompute_identities(ARRAY[:wrong]);
+ROLLBACK;
+\set VERBOSITY default
+
+-- An etag that cannot grow is an error, as it would be in SQL.
+BEGIN;
+UPDATE dms.Document SET Etag = 9223372036854775807 FROM edfi.CourseOffering AS o JOIN edfi.Session AS s ON s.DocumentId = o.Session_DocumentId
+WHERE Document.DocumentId = o.DocumentId AND s.SessionName = 'Spring' AND o.LocalCourseCode = 'C2';
+\set VERBOSITY terse
+SELECT outcome FROM dms.update_document(:'small', session('Summer'));
+\set VERBOSITY default
+ROLLBACK;
+
+-- After all that was undone, everything is as it was.
+SELECT * FROM offerings;
+SELECT sound FROM indexes;
+SELECT * FROM dms.audit();
+
+\c :database
+DROP DATABASE dms_cascade;
