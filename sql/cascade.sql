@@ -118,6 +118,18 @@ SELECT outcome FROM dms.update_document(:'small', session('Summer'));
 SELECT Origin, count(*) FROM dms.Document GROUP BY 1;
 ROLLBACK;
 
+-- Columns round and refuse what is given them as they say.
+BEGIN;
+ALTER TABLE dms.Document ALTER LastModifiedAt TYPE timestamptz(0);
+SELECT outcome FROM dms.update_document(:'small', session('Summer'));
+SELECT count(*) FROM dms.Document WHERE LastModifiedAt <> date_trunc('second', LastModifiedAt);
+ROLLBACK;
+BEGIN;
+ALTER TABLE dms.ReferentialIdentity ALTER ResourceName TYPE char(40);
+SELECT outcome FROM dms.update_document(:'small', session('Summer'));
+SELECT octet_length(ResourceName), count(*) FROM dms.ReferentialIdentity GROUP BY 1;
+ROLLBACK;
+
 -- Constraints refuse.
 BEGIN;
 ALTER TABLE dms.Document ADD CONSTRAINT offerings_stay CHECK (ResourceName <> 'CourseOffering' OR Etag < 2) NOT VALID;

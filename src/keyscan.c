@@ -36,12 +36,11 @@
 #include "utils/snapmgr.h"
 
 /*
- * Ids that are no farther apart than MAX_GAP are in one run; it costs less to step
- * over the rows between them than to come down the index again.  Runs pay when
- * they have MIN_RUN ids in the mean.
+ * Documents that are written together have ids that follow each other.  From so
+ * many in the mean on, it costs less to walk along the index than to come down
+ * it for each.
  */
-#define MAX_GAP 4
-#define MIN_RUN 4
+#define WORTHWHILE_RUN 4
 
 /* Make room for rows. */
 void
@@ -303,14 +302,14 @@ KeyScanBegin(KeyScan *scan, const KeyScanKey *keys, int nkeys)
 	return true;
 }
 
-/* The end of the run that an id begins: ids with at most small gaps. */
+/* The end of the run that an id begins: ids that follow each other. */
 static int
 RunEnd(const int64 *ids, int n, int first)
 {
 	int			end = first + 1;
 
-	for (; end < n && ids[end] - ids[end - 1] <= MAX_GAP; end++)
-		Assert(ids[end] > ids[end - 1]);
+	while (end < n && ids[end - 1] < PG_INT64_MAX && ids[end] == ids[end - 1] + 1)
+		end++;
 	return end;
 }
 
@@ -322,23 +321,23 @@ HaveRuns(const int64 *ids, int n)
 
 	for (int i = 0; i < n; i = RunEnd(ids, n, i))
 		runs++;
-	return n > 1 && runs <= n / MIN_RUN;
+	return runs <= n / WORTHWHILE_RUN;
 }
 
-/* Turn to the ids from "at" on, as far as their run goes. */
+/* Turn to the run that begins behind the last one. */
 static void
-SetRun(KeyScan *scan)
+NextRun(KeyScan *scan)
 {
-	scan->run_end = RunEnd(scan->ids, scan->nids, scan->at);
-	scan->keys[0].sk_argument = Int64GetDatum(scan->ids[scan->at]);
+	int			first = scan->run_end;
+
+	scan->run_end = RunEnd(scan->ids, scan->nids, first);
+	scan->keys[0].sk_argument = Int64GetDatum(scan->ids[first]);
 	scan->keys[1].sk_argument = Int64GetDatum(scan->ids[scan->run_end - 1]);
 }
 
 /*
- * The same for rows whose first column is one of some ids, and others equal the
- * keys.  The ids are ascending.  Those of documents that were written together
- * follow each other, and so do the entries of the index: a run of ids is one
- * walk along it, and only sparse ids are looked up each by itself.
+ * The same for rows whose first column is one of some ids, which are ascending,
+ * and others equal the keys.
  */
 bool
 KeyScanBeginIds(KeyScan *scan, const int64 *ids, int n, const KeyScanKey *others,
@@ -362,44 +361,25 @@ KeyScanBeginIds(KeyScan *scan, const int64 *ids, int n, const KeyScanKey *others
 	AddKey(scan, 0, 0, BTLessEqualStrategyNumber, F_INT8LE, (Datum) 0);
 	for (int i = 0; i < nothers; i++)
 		AddKey(scan, 1 + i, 0, BTEqualStrategyNumber, others[i].equals, others[i].value);
-	SetRun(scan);
+	NextRun(scan);
 	StartScan(scan);
 	return true;
-}
-
-/* Is the row that a scan by runs stands on one of those that are wanted? */
-static bool
-IsWanted(KeyScan *scan)
-{
-	bool		isnull;
-	int64		id = DatumGetInt64(slot_getattr(scan->slot, scan->columns[0], &isnull));
-
-	while (scan->at < scan->run_end && scan->ids[scan->at] < id)
-		scan->at++;
-	return scan->at < scan->run_end && scan->ids[scan->at] == id;
 }
 
 /* Go on to the next row, if there is one. */
 bool
 KeyScanNext(KeyScan *scan)
 {
-	for (;;)
+	CHECK_FOR_INTERRUPTS();
+	while (!index_getnext_slot(scan->scan, ForwardScanDirection, scan->slot))
 	{
-		CHECK_FOR_INTERRUPTS();
-		if (index_getnext_slot(scan->scan, ForwardScanDirection, scan->slot))
-		{
-			if (scan->ids == NULL || IsWanted(scan))
-				return true;
-		}
-		else if (scan->ids != NULL && scan->run_end < scan->nids)
-		{
-			scan->at = scan->run_end;
-			SetRun(scan);
-			index_rescan(scan->scan, scan->keys, scan->nkeys, NULL, 0);
-		}
-		else
+		if (scan->run_end == scan->nids)
 			return false;
+		CHECK_FOR_INTERRUPTS();
+		NextRun(scan);
+		index_rescan(scan->scan, scan->keys, scan->nkeys, NULL, 0);
 	}
+	return true;
 }
 
 void

@@ -60,8 +60,7 @@ typedef struct KeyScan
 	TupleTableSlot *slot;
 	const int64 *ids;			/* ascending; NULL: not scanned by runs */
 	int			nids;
-	int			at;				/* the id that the scan has come to */
-	int			run_end;		/* behind the last id of its run */
+	int			run_end;		/* behind the last id of the run */
 	ScanKeyData keys[1 + KEY_SCAN_MAX_KEYS];
 	int			nkeys;
 } KeyScan;

@@ -25,6 +25,7 @@
 #include "catalog/index.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_index.h"
+#include "catalog/pg_type.h"
 #include "compat.h"
 #include "executor/executor.h"
 #include "faults.h"
@@ -39,6 +40,9 @@
 /* Rows that are written before their index entries are, to bound memory. */
 #define BATCH 10000
 
+/* The only texts that are written are names of projects and resources. */
+#define LONGEST_NAME 256
+
 typedef struct Writer
 {
 	Relation	relation;
@@ -51,7 +55,8 @@ typedef struct Writer
 	int			n;				/* that are in use */
 	int		   *changed;		/* numbers of columns that an update replaces */
 	int			nchanged;
-	MemoryContext context;
+	MemoryContext context;		/* of the slots */
+	MemoryContext batch;		/* of what a batch takes to finish */
 } Writer;
 
 /* A row on its way into an index. */
@@ -88,7 +93,8 @@ IsPlainlyWritable(Relation relation, CmdType operation)
 {
 	const TupleConstr *constraints = RelationGetDescr(relation)->constr;
 
-	return !relation->rd_rel->relhasrules && !relation->rd_rel->relispartition &&
+	return relation->rd_rel->relam == HEAP_TABLE_AM_OID &&
+		!relation->rd_rel->relhasrules && !relation->rd_rel->relispartition &&
 		!HasTriggers(relation->trigdesc, operation) &&
 		(constraints == NULL || (constraints->num_check == 0 && !constraints->has_generated_stored));
 }
@@ -139,6 +145,8 @@ WriterBegin(Writer *writer, Relation relation, CmdType operation)
 	writer->relation = relation;
 	writer->context = AllocSetContextCreate(CurrentMemoryContext, "dms rows to write",
 											ALLOCSET_DEFAULT_SIZES);
+	writer->batch = AllocSetContextCreate(writer->context, "dms batch of rows",
+										  ALLOCSET_DEFAULT_SIZES);
 	if (!IsPlainlyWritable(relation, operation) || !OpenIndexes(writer))
 		return false;
 	CheckCmdReplicaIdentity(relation, operation);
@@ -154,6 +162,24 @@ WriterEnd(Writer *writer)
 	for (int i = 0; i < writer->nindexes; i++)
 		index_close(writer->indexes[i], RowExclusiveLock);
 	MemoryContextDelete(writer->context);
+}
+
+/*
+ * Is a value of the type kept as it is, by this and all following columns?  A
+ * statement would round or cut it as the column says.
+ */
+static bool
+AreKeptAsGiven(const KeyScan *scan, const KeyScanTable *table, int first)
+{
+	for (int i = first; i < scan->ncolumns; i++)
+	{
+		Form_pg_attribute column = TupleDescAttr(RelationGetDescr(scan->relation), scan->columns[i] - 1);
+		bool		is_name = column->atttypid == VARCHAROID && column->atttypmod >= VARHDRSZ + LONGEST_NAME;
+
+		if (!is_name && (column->atttypid != table->types[i] || column->atttypmod != -1))
+			return false;
+	}
+	return true;
 }
 
 /* Put a row where it waits for its index entries; the slot owns it now. */
@@ -218,11 +244,7 @@ IsUnchanged(const Writer *writer, const FormData_pg_index *index)
 	return writer->nchanged > 0;
 }
 
-/*
- * Give all rows their entries in one index.  A new version with the key of the
- * old one needs no proof that it is the only one: the old one was, and who wants
- * to take its key waits for us.
- */
+/* Give all rows their entries in one index. */
 static void
 FillIndex(Writer *writer, int which)
 {
@@ -232,7 +254,6 @@ FillIndex(Writer *writer, int which)
 	Datum		values[INDEX_MAX_KEYS];
 	bool		nulls[INDEX_MAX_KEYS];
 	bool		unchanged = IsUnchanged(writer, form);
-	IndexUniqueCheck check = form->indisunique && !unchanged ? UNIQUE_CHECK_YES : UNIQUE_CHECK_NO;
 
 	for (int i = 0; i < writer->n; i++)
 	{
@@ -242,17 +263,23 @@ FillIndex(Writer *writer, int which)
 		for (int j = 0; j < form->indnatts; j++)
 			values[j] = slot_getattr(slot, form->indkey.values[j], &nulls[j]);
 		(void) index_insert(index, values, nulls, &slot->tts_tid, writer->relation,
-							check, unchanged, writer->infos[which]);
+							form->indisunique ? UNIQUE_CHECK_YES : UNIQUE_CHECK_NO,
+							unchanged, writer->infos[which]);
 	}
-	pfree(entries);
 }
 
-/* Give all rows that wait for them their index entries. */
+/* Finish the rows of a batch: write those that are new, then index entries. */
 static void
-FillIndexes(Writer *writer)
+FinishBatch(Writer *writer)
 {
+	MemoryContext saved = MemoryContextSwitchTo(writer->batch);
+
+	if (writer->nchanged == 0 && writer->n > 0)
+		table_multi_insert(writer->relation, writer->slots, writer->n, GetCurrentCommandId(true), 0, NULL);
 	for (int i = 0; i < writer->nindexes && writer->n > 0; i++)
 		FillIndex(writer, i);
+	MemoryContextSwitchTo(saved);
+	MemoryContextReset(writer->batch);
 	for (int i = 0; i < writer->n; i++)
 		ExecClearTuple(writer->slots[i]);
 	writer->n = 0;
@@ -325,7 +352,8 @@ KeyUpdate(const KeyScanTable *table, const int64 *ids, int n, RowChange change,
 	if (!KeyScanOpen(&scan, table, RowExclusiveLock, ACL_SELECT | ACL_UPDATE))
 		return false;
 	SnapshotBegin();
-	able = WriterBegin(&writer, scan.relation, CMD_UPDATE) && KeyScanBeginIds(&scan, ids, n, NULL, 0);
+	able = WriterBegin(&writer, scan.relation, CMD_UPDATE) && AreKeptAsGiven(&scan, table, 1) &&
+		KeyScanBeginIds(&scan, ids, n, NULL, 0);
 	NoteChanged(&writer, &scan);
 	while (able && KeyScanNext(&scan))
 	{
@@ -333,9 +361,9 @@ KeyUpdate(const KeyScanTable *table, const int64 *ids, int n, RowChange change,
 			!UpdateRow(&writer, &scan, values + 1))
 			LeaveToSql(by_sql, values, arg);
 		if (writer.n == BATCH)
-			FillIndexes(&writer);
+			FinishBatch(&writer);
 	}
-	FillIndexes(&writer);
+	FinishBatch(&writer);
 	WriterEnd(&writer);
 	KeyScanClose(&scan);
 	SnapshotEnd();
@@ -391,14 +419,6 @@ MakeRow(const Writer *writer, const KeyScan *table, const Datum *values)
 	return heap_form_tuple(writer->descriptor, ordered, nulls);
 }
 
-/* Write rows, then their index entries. */
-static void
-InsertRows(Writer *writer)
-{
-	table_multi_insert(writer->relation, writer->slots, writer->n, GetCurrentCommandId(true), 0, NULL);
-	FillIndexes(writer);
-}
-
 /*
  * Insert rows, of which all columns are given.  False when the table is not one
  * that can be written like this; then nothing was done.
@@ -413,16 +433,16 @@ KeyInsert(const KeyScanTable *table, int n, RowSource source, void *arg)
 
 	if (!KeyScanOpen(&opened, table, RowExclusiveLock, ACL_INSERT))
 		return false;
-	able = RelationGetNumberOfAttributes(opened.relation) == table->ncolumns;
-	able = WriterBegin(&writer, opened.relation, CMD_INSERT) && able;
+	able = WriterBegin(&writer, opened.relation, CMD_INSERT) && AreKeptAsGiven(&opened, table, 0) &&
+		RelationGetNumberOfAttributes(opened.relation) == table->ncolumns;
 	for (int i = 0; able && i < n; i++)
 	{
 		source(i, values, arg);
 		(void) HoldRow(&writer, MakeRow(&writer, &opened, values));
-		writer.n++;
-		if (writer.n == BATCH || i == n - 1)
-			InsertRows(&writer);
+		if (++writer.n == BATCH)
+			FinishBatch(&writer);
 	}
+	FinishBatch(&writer);
 	WriterEnd(&writer);
 	KeyScanClose(&opened);
 	CommandCounterIncrement();

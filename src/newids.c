@@ -33,8 +33,9 @@ struct NewIds
 {
 	const char *project;
 	const char *resource;
-	NewId	   *ids;			/* ascending by document, each once */
+	NewId	   *ids;			/* of each document once */
 	int			n;
+	int			capacity;
 	bool		all_free;		/* no document has any of them */
 	NewIds	   *next;
 };
@@ -80,6 +81,7 @@ NewIdsMake(const char *project, const char *resource, int capacity)
 
 	made->project = project;
 	made->resource = resource;
+	made->capacity = capacity;
 	made->ids = palloc_extended(sizeof(NewId) * Max(capacity, 1), MCXT_ALLOC_HUGE);
 	return made;
 }
@@ -87,8 +89,13 @@ NewIdsMake(const char *project, const char *resource, int capacity)
 void
 NewIdsAdd(NewIds *list, int64 document_id, const pg_uuid_t *id)
 {
-	NewId	   *added = &list->ids[list->n++];
+	NewId	   *added;
 
+	if (list->n == list->capacity)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("document " INT64_FORMAT " has more than one identity", document_id)));
+	added = &list->ids[list->n++];
 	added->document_id = document_id;
 	added->id = *id;
 	added->seen = added->held = false;
@@ -145,6 +152,12 @@ CompareDocuments(const void *a, const void *b)
 	return IdsCompare(&((const NewId *) a)->document_id, &((const NewId *) b)->document_id);
 }
 
+static int
+CompareIds(const void *a, const void *b)
+{
+	return memcmp(&((const NewId *) a)->id, &((const NewId *) b)->id, UUID_LEN);
+}
+
 static NewId *
 NewIdOf(const NewIds *list, int64 document_id)
 {
@@ -164,12 +177,14 @@ IsOld(const Datum *values, void *arg)
 	return !id->held;
 }
 
+/* Somebody was faster than we: he may have given it the right one. */
 static void
 ForgetOneBySql(const Datum *values, void *arg)
 {
-	NewIds		one = OnlyOne(arg, NewIdOf(arg, DatumGetInt64(values[0])));
+	NewId	   *id = NewIdOf(arg, DatumGetInt64(values[0]));
+	NewIds		one = OnlyOne(arg, id);
 
-	RunOnNewIds(&forget_old, &one);
+	id->seen = RunOnNewIds(&forget_old, &one) == 1;
 }
 
 /* The documents of a list, ascending. */
@@ -199,7 +214,10 @@ DropHeld(NewIds *list)
 	list->n = kept;
 }
 
-/* Let go of what documents were called. */
+/*
+ * Let go of what documents were called.  New ids are then claimed in the order
+ * in which all sessions claim them.
+ */
 static void
 ForgetOldIds(NewIds *list)
 {
@@ -213,6 +231,7 @@ ForgetOldIds(NewIds *list)
 		DropHeld(list);
 	else
 		list->all_free = RunOnNewIds(&forget_old, list) == (uint64) list->n;
+	qsort(list->ids, list->n, sizeof(NewId), CompareIds);
 }
 
 /* What a row of an identity is made of. */
@@ -245,7 +264,7 @@ ClaimNewIds(const NewIds *list)
 	claim.project = CStringGetTextDatum(list->project);
 	claim.resource = CStringGetTextDatum(list->resource);
 	if (!KeyInsert(&identities, list->n, ClaimRow, &claim))
-		RunOnNewIds(&claim_all, list);
+		return RunOnNewIds(&claim_all, list);
 	return list->n;
 }
 
