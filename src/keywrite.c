@@ -244,6 +244,20 @@ IsUnchanged(const Writer *writer, const FormData_pg_index *index)
 	return writer->nchanged > 0;
 }
 
+/*
+ * Must the index prove that keys are unique?  Not again those that the rows had
+ * before: as with versions that need no entry at all, whoever wants to take such
+ * a key meets the old version, and waits for us.  An index that is still being
+ * built has proved nothing yet.
+ */
+static IndexUniqueCheck
+UniqueCheck(const FormData_pg_index *index, bool unchanged)
+{
+	if (!index->indisunique || (unchanged && index->indisvalid))
+		return UNIQUE_CHECK_NO;
+	return UNIQUE_CHECK_YES;
+}
+
 /* Give all rows their entries in one index. */
 static void
 FillIndex(Writer *writer, int which)
@@ -263,8 +277,7 @@ FillIndex(Writer *writer, int which)
 		for (int j = 0; j < form->indnatts; j++)
 			values[j] = slot_getattr(slot, form->indkey.values[j], &nulls[j]);
 		(void) index_insert(index, values, nulls, &slot->tts_tid, writer->relation,
-							form->indisunique ? UNIQUE_CHECK_YES : UNIQUE_CHECK_NO,
-							unchanged, writer->infos[which]);
+							UniqueCheck(form, unchanged), unchanged, writer->infos[which]);
 	}
 }
 

@@ -33,7 +33,7 @@ struct NewIds
 {
 	const char *project;
 	const char *resource;
-	NewId	   *ids;			/* of each document once */
+	NewId	   *ids;			/* ascending by document, each once */
 	int			n;
 	int			capacity;
 	bool		all_free;		/* no document has any of them */
@@ -152,12 +152,6 @@ CompareDocuments(const void *a, const void *b)
 	return IdsCompare(&((const NewId *) a)->document_id, &((const NewId *) b)->document_id);
 }
 
-static int
-CompareIds(const void *a, const void *b)
-{
-	return memcmp(&((const NewId *) a)->id, &((const NewId *) b)->id, UUID_LEN);
-}
-
 static NewId *
 NewIdOf(const NewIds *list, int64 document_id)
 {
@@ -215,8 +209,8 @@ DropHeld(NewIds *list)
 }
 
 /*
- * Let go of what documents were called.  New ids are then claimed in the order
- * in which all sessions claim them.
+ * Let go of what documents were called.  The rows of new ids then stand in the
+ * order of documents, in which the next cascade comes to them.
  */
 static void
 ForgetOldIds(NewIds *list)
@@ -231,7 +225,6 @@ ForgetOldIds(NewIds *list)
 		DropHeld(list);
 	else
 		list->all_free = RunOnNewIds(&forget_old, list) == (uint64) list->n;
-	qsort(list->ids, list->n, sizeof(NewId), CompareIds);
 }
 
 /* What a row of an identity is made of. */

@@ -283,8 +283,8 @@ CompareIdentities(const void *a, const void *b)
 
 /*
  * Move the identities: all old ones go before the first new one comes, so that
- * they can swap, and new ones are claimed in the order in which all sessions
- * claim them.
+ * they can swap, and new ones are claimed in the order of ids, as cascades claim
+ * those of a batch of members.
  */
 static void
 MoveIdentities(Batch *batch)
