@@ -88,9 +88,14 @@ static Statement read_types = {
 	.argtypes = id_array,
 };
 
-/* All from one index; its entries hold the other columns. */
+static const char *const edge_columns[] = {"childdocumentid", "parentdocumentid", "edgesourceid", "isidentitycomponent"};
+static const Oid edge_types[] = {INT8OID, INT8OID, INT8OID, BOOLOID};
+static const KeyScanTable edges_of_children = {
+	"dms", "referenceedge", edge_columns, edge_types, lengthof(edge_columns),.any_order = true
+};
+
 static Statement read_parents = {
-	.sql = "SELECT ParentDocumentId, EdgeSourceId, IsIdentityComponent FROM dms.ReferenceEdge"
+	.sql = "SELECT ChildDocumentId, ParentDocumentId, EdgeSourceId, IsIdentityComponent FROM dms.ReferenceEdge"
 	" WHERE ChildDocumentId OPERATOR(pg_catalog.=) ANY ($1)",
 	.nargs = 1,
 	.argtypes = id_array,
@@ -384,55 +389,53 @@ CompareSeen(const void *a, const void *b)
 	return left->identity < right->identity ? -1 : left->identity > right->identity;
 }
 
-/* The edges of the last result, sorted; the result stays. */
-static SeenEdge *
-SeenEdges(uint64 *n)
+/* The edge to a parent that a row tells. */
+static SeenEdge
+EdgeOfRow(const StoredRows *rows, int row)
 {
-	SeenEdge   *edges = palloc_extended(sizeof(SeenEdge) * Max(SPI_processed, 1), MCXT_ALLOC_HUGE);
-	bool		isnull;
+	const Datum *values = StoredRowValues(rows, row);
 
-	*n = SPI_processed;
-	for (uint64 i = 0; i < *n; i++)
+	return (SeenEdge)
 	{
-		edges[i].parent = DatumGetInt64(ResultDatum(i, 1, &isnull));
-		edges[i].source = DatumGetInt64(ResultDatum(i, 2, &isnull));
-		edges[i].identity = DatumGetBool(ResultDatum(i, 3, &isnull));
-	}
-	qsort(edges, *n, sizeof(SeenEdge), CompareSeen);
+		.parent = DatumGetInt64(values[1]),
+			.source = DatumGetInt64(values[2]),
+			.identity = DatumGetBool(values[3])
+	};
+}
+
+/* The edges of rows, sorted. */
+static SeenEdge *
+SeenEdges(const StoredRows *rows)
+{
+	SeenEdge   *edges = palloc_extended(sizeof(SeenEdge) * Max(rows->nrows, 1), MCXT_ALLOC_HUGE);
+
+	for (int i = 0; i < rows->nrows; i++)
+		edges[i] = EdgeOfRow(rows, i);
+	qsort(edges, rows->nrows, sizeof(SeenEdge), CompareSeen);
 	return edges;
 }
 
 /*
  * A look at parents that decides whether the outcome is right, in a new
- * statement behind the lock.  Where the transaction's snapshot is fixed it may
+ * snapshot behind the lock.  Where the transaction's snapshot is fixed it may
  * be blind to what was committed meanwhile: then the latest state must say the
- * same, or the transaction must be tried again.  The result is in SPI_tuptable.
+ * same, or the transaction must be tried again.
  */
 static void
-ReadParents(const int64 *ids, int n)
+ReadParents(const int64 *ids, int n, StoredRows *seen)
 {
-	Datum		values[1] = {Int8ArrayDatum(n, ids)};
-	SeenEdge   *latest = NULL;
-	SeenEdge   *seen;
-	uint64		nlatest = 0;
-	uint64		nseen;
-	bool		twice = IsolationUsesXactSnapshot() && !FAULT_SKIP("latest_look");
+	StoredRows	latest;
 
-	if (twice)
-	{
-		SnapshotBeginLatest();
-		StatementRun(&read_parents, values, NULL, true, 0);
-		SnapshotEnd();
-		latest = SeenEdges(&nlatest);
-		SPI_freetuptable(SPI_tuptable);
-	}
 	SnapshotBegin();
-	StatementRun(&read_parents, values, NULL, true, 0);
+	KeyReadIds(&edges_of_children, &read_parents, ids, n, seen);
 	SnapshotEnd();
-	if (!twice)
+	if (!IsolationUsesXactSnapshot() || FAULT_SKIP("latest_look"))
 		return;
-	seen = SeenEdges(&nseen);
-	if (nseen != nlatest || memcmp(seen, latest, sizeof(SeenEdge) * nseen) != 0)
+	SnapshotBeginLatest();
+	KeyReadIds(&edges_of_children, &read_parents, ids, n, &latest);
+	SnapshotEnd();
+	if (seen->nrows != latest.nrows ||
+		memcmp(SeenEdges(seen), SeenEdges(&latest), sizeof(SeenEdge) * seen->nrows) != 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 				 errmsg("could not serialize access due to concurrent changes of references")));
@@ -442,12 +445,10 @@ ReadParents(const int64 *ids, int n)
 bool
 HasParents(int64 document_id)
 {
-	bool		found;
+	StoredRows	rows;
 
-	ReadParents(&document_id, 1);
-	found = SPI_processed > 0;
-	SPI_freetuptable(SPI_tuptable);
-	return found;
+	ReadParents(&document_id, 1, &rows);
+	return rows.nrows > 0;
 }
 
 /* Note one more document that refers to members, such as one written since. */
@@ -464,6 +465,24 @@ ClosureAddParent(Closure *closure, int64 parent)
 	closure->parents[closure->nparents++] = parent;
 }
 
+/* Note a parent, and open it if the edge is part of its identity. */
+static void
+OpenParent(Closure *closure, OpenMembers *open, const SeenEdge *edge)
+{
+	SourceType *type;
+
+	ClosureAddParent(closure, edge->parent);
+	if (!edge->identity || ClosureHas(closure, edge->parent))
+		return;
+	type = hash_search(sources, &edge->source, HASH_FIND, NULL);
+	if (type == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("reference edge of document " INT64_FORMAT " has the unknown source " INT64_FORMAT,
+						edge->parent, edge->source)));
+	AddOpen(open, type->type, edge->parent);
+}
+
 /*
  * Find the parents of what was just locked, and open those over identity
  * components.  Behind the lock no new reference to a member can appear, of
@@ -472,26 +491,20 @@ ClosureAddParent(Closure *closure, int64 parent)
 static void
 OpenParents(Closure *closure, OpenMembers *open, const int64 *ids, int n)
 {
-	bool		isnull;
+	MemoryContext look = AllocSetContextCreate(CurrentMemoryContext, "dms look at parents",
+											   ALLOCSET_DEFAULT_SIZES);
+	MemoryContext saved = MemoryContextSwitchTo(look);
+	StoredRows	rows;
 
-	ReadParents(ids, n);
-	for (uint64 i = 0; i < SPI_processed; i++)
+	ReadParents(ids, n, &rows);
+	MemoryContextSwitchTo(saved);
+	for (int i = 0; i < rows.nrows; i++)
 	{
-		int64		parent = DatumGetInt64(ResultDatum(i, 1, &isnull));
-		int64		source = DatumGetInt64(ResultDatum(i, 2, &isnull));
-		SourceType *type;
+		SeenEdge	edge = EdgeOfRow(&rows, i);
 
-		ClosureAddParent(closure, parent);
-		if (!DatumGetBool(ResultDatum(i, 3, &isnull)) || ClosureHas(closure, parent))
-			continue;
-		type = hash_search(sources, &source, HASH_FIND, NULL);
-		if (type == NULL)
-			ereport(ERROR,
-					(errcode(ERRCODE_DATA_CORRUPTED),
-					 errmsg("reference edge of document " INT64_FORMAT " has the unknown source " INT64_FORMAT, parent, source)));
-		AddOpen(open, type->type, parent);
+		OpenParent(closure, open, &edge);
 	}
-	SPI_freetuptable(SPI_tuptable);
+	MemoryContextDelete(look);
 }
 
 /* The members of one type, made if there are none yet. */

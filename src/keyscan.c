@@ -169,38 +169,37 @@ IsSearchable(Relation relation, Relation index, int i, AttrNumber column, const 
 }
 
 /*
- * Does the index lead to all rows by these columns, in the order of the
- * table's key?  One that is younger than our snapshot may not (indcheckxmin).
+ * Does the index lead to all rows by the first columns, in the order of the
+ * table's key unless any will do?  One that is younger than our snapshot may not (indcheckxmin).
  */
 static bool
-LeadsTo(Relation relation, Relation index, const AttrNumber *columns,
-		const KeyScanKey *keys, int n)
+LeadsTo(const KeyScan *scan, Relation index, const KeyScanKey *keys, int n)
 {
 	Form_pg_index form = index->rd_index;
 
 	if (index->rd_rel->relam != BTREE_AM_OID || !form->indisvalid || form->indnkeyatts < n ||
-		(!form->indisprimary && !(form->indisunique && form->indnkeyatts == n)) ||
+		(!scan->any_order && !form->indisprimary && !(form->indisunique && form->indnkeyatts == n)) ||
 		!heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL))
 		return false;
 	if (form->indcheckxmin &&
 		!TransactionIdPrecedes(HeapTupleHeaderGetXmin(index->rd_indextuple->t_data), TransactionXmin))
 		return false;
 	for (int i = 0; i < n; i++)
-		if (!IsSearchable(relation, index, i, columns[i], &keys[i]))
+		if (!IsSearchable(scan->relation, index, i, scan->columns[i], &keys[i]))
 			return false;
 	return true;
 }
 
 /* Open the index if it serves; NULL if it does not. */
 static Relation
-OpenServing(Relation relation, Oid id, const AttrNumber *columns, const KeyScanKey *keys, int n)
+OpenServing(const KeyScan *scan, Oid id, const KeyScanKey *keys, int n)
 {
 	Relation	index;
 
 	if (!OidIsValid(id))
 		return NULL;
 	index = index_open(id, AccessShareLock);
-	if (LeadsTo(relation, index, columns, keys, n))
+	if (LeadsTo(scan, index, keys, n))
 		return index;
 	index_close(index, AccessShareLock);
 	return NULL;
@@ -208,17 +207,17 @@ OpenServing(Relation relation, Oid id, const AttrNumber *columns, const KeyScanK
 
 /* An index that leads with the columns: the primary key, or another. */
 static Relation
-OpenIndex(Relation relation, const AttrNumber *columns, const KeyScanKey *keys, int n)
+OpenIndex(const KeyScan *scan, const KeyScanKey *keys, int n)
 {
-	List	   *ids = RelationGetIndexList(relation);
-	Oid			primary = relation->rd_pkindex;
-	Relation	found = OpenServing(relation, primary, columns, keys, n);
+	List	   *ids = RelationGetIndexList(scan->relation);
+	Oid			primary = scan->relation->rd_pkindex;
+	Relation	found = OpenServing(scan, primary, keys, n);
 	ListCell   *cell;
 
 	foreach(cell, ids)
 	{
 		if (found == NULL && lfirst_oid(cell) != primary)
-			found = OpenServing(relation, lfirst_oid(cell), columns, keys, n);
+			found = OpenServing(scan, lfirst_oid(cell), keys, n);
 	}
 	list_free(ids);
 	return found;
@@ -258,6 +257,7 @@ KeyScanOpen(KeyScan *scan, const KeyScanTable *table, LOCKMODE lock, AclMode rig
 	memset(scan, 0, sizeof(KeyScan));
 	scan->relation = table_openrv(name, lock);
 	scan->ncolumns = table->ncolumns;
+	scan->any_order = table->any_order;
 	scan->columns = palloc(sizeof(AttrNumber) * table->ncolumns);
 	if (IsPlainlyUsable(scan->relation, rights) && FindColumns(scan->relation, table, scan->columns))
 		return true;
@@ -292,7 +292,7 @@ AddKey(KeyScan *scan, int column, int flags, StrategyNumber strategy,
 bool
 KeyScanBegin(KeyScan *scan, const KeyScanKey *keys, int nkeys)
 {
-	scan->index = OpenIndex(scan->relation, scan->columns, keys, nkeys);
+	scan->index = OpenIndex(scan, keys, nkeys);
 	if (scan->index == NULL)
 		return false;
 	for (int i = 0; i < nkeys; i++)
@@ -352,7 +352,7 @@ KeyScanBeginIds(KeyScan *scan, const int64 *ids, int n, const KeyScanKey *others
 		keys[0].value = n == 1 ? Int64GetDatum(ids[0]) : Int8ArrayDatum(n, ids);
 		return KeyScanBegin(scan, keys, 1 + nothers);
 	}
-	scan->index = OpenIndex(scan->relation, scan->columns, keys, 1 + nothers);
+	scan->index = OpenIndex(scan, keys, 1 + nothers);
 	if (scan->index == NULL)
 		return false;
 	scan->ids = ids;

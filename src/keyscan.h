@@ -45,6 +45,7 @@ typedef struct KeyScanTable
 	const char *const *columns;
 	const Oid  *types;			/* what the columns must hold */
 	int			ncolumns;
+	bool		any_order;		/* the index need not be of a key */
 } KeyScanTable;
 
 #define KEY_SCAN_MAX_KEYS 3
@@ -55,6 +56,7 @@ typedef struct KeyScan
 	Relation	relation;
 	AttrNumber *columns;		/* as the columns of the KeyScanTable */
 	int			ncolumns;
+	bool		any_order;
 	Relation	index;
 	IndexScanDesc scan;
 	TupleTableSlot *slot;
