@@ -127,7 +127,9 @@ SELECT dms.get_document(:'levels') -> 'gradeLevels' AS levels;
 ROLLBACK;
 BEGIN;
 CREATE TABLE public.more () INHERITS (edfi.SchoolGradeLevel);
-WITH moved AS (DELETE FROM edfi.SchoolGradeLevel WHERE Ordinal = 2 RETURNING *) INSERT INTO public.more SELECT * FROM moved;
+WITH moved AS (DELETE FROM edfi.SchoolGradeLevel AS l USING edfi.School AS s
+	WHERE s.DocumentId = l.School_DocumentId AND s.SchoolId = 7 AND l.Ordinal > 0 RETURNING l.*)
+INSERT INTO public.more SELECT * FROM moved RETURNING Ordinal;
 SELECT dms.get_document(:'levels') -> 'gradeLevels' AS levels;
 ROLLBACK;
 SELECT dms.delete_document(:'levels'), dms.delete_document(:'ninth');
