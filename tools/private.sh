@@ -59,7 +59,8 @@ front_python() {
 # Prints the Debian packages that are needed and not there.
 missing_packages() {
 	if ! find_pg_config || [ ! -x "$("$PG_CONFIG" --bindir)/postgres" ] ||
-		[ ! -e "$("$PG_CONFIG" --sharedir)/extension/uuid-ossp.control" ]; then
+		[ ! -e "$("$PG_CONFIG" --sharedir)/extension/uuid-ossp.control" ] ||
+		[ ! -e "$("$PG_CONFIG" --sharedir)/extension/amcheck.control" ]; then
 		echo postgresql-15
 	fi
 	if ! find_pg_config || [ ! -e "$("$PG_CONFIG" --pgxs)" ] ||
