@@ -186,6 +186,12 @@ SELECT dms.recompute_identities(ARRAY[:wrong]);
 ROLLBACK;
 \set VERBOSITY default
 
+-- A document that has lost its rows has no identity to be recomputed.
+BEGIN;
+DELETE FROM edfi.CourseOffering WHERE DocumentId = (SELECT max(DocumentId) FROM edfi.CourseOffering) RETURNING DocumentId AS lost \gset
+SELECT dms.recompute_identities(ARRAY[:lost]);
+ROLLBACK;
+
 -- An etag that cannot grow is an error, as it would be in SQL.
 BEGIN;
 UPDATE dms.Document SET Etag = 9223372036854775807 FROM edfi.CourseOffering AS o JOIN edfi.Session AS s ON s.DocumentId = o.Session_DocumentId

@@ -170,7 +170,8 @@ IsSearchable(Relation relation, Relation index, int i, AttrNumber column, const 
 
 /*
  * Does the index lead to all rows by the first columns, in the order of the
- * table's key unless any will do?  One that is younger than our snapshot may not (indcheckxmin).
+ * table's key unless any will do?  One that is younger than our snapshot may not
+ * (indcheckxmin).
  */
 static bool
 LeadsTo(const KeyScan *scan, Relation index, const KeyScanKey *keys, int n)
@@ -321,7 +322,7 @@ HaveRuns(const int64 *ids, int n)
 
 	for (int i = 0; i < n; i = RunEnd(ids, n, i))
 		runs++;
-	return runs <= n / WORTHWHILE_RUN;
+	return n > 0 && runs <= n / WORTHWHILE_RUN;
 }
 
 /* Turn to the run that begins behind the last one. */
