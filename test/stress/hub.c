@@ -139,6 +139,15 @@ delete_hub(void *argument)
 		double		start = now();
 		PGresult   *result = PQexecPrepared(conn, "delete", 2, values, NULL, NULL, 0);
 
+		/*
+		 * To be tried again, as by any client: a session that missed too many
+		 * messages of others must take it that there was a deploy.
+		 */
+		while (strncmp(PQresultErrorField(result, PG_DIAG_SQLSTATE) ? PQresultErrorField(result, PG_DIAG_SQLSTATE) : "", "40", 2) == 0)
+		{
+			PQclear(result);
+			result = PQexecPrepared(conn, "delete", 2, values, NULL, NULL, 0);
+		}
 		if (PQresultStatus(result) == PGRES_TUPLES_OK)
 			note(&deletes, now() - start);
 		else
