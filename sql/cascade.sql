@@ -61,6 +61,13 @@ SET client_min_messages = warning;
 SELECT * FROM offerings;
 SELECT sound FROM indexes;
 SELECT * FROM dms.audit();
+-- Ids that follow each other are read together; gaps between them are no end.
+BEGIN;
+SELECT count(dms.delete_document(d.DocumentUuid)) FROM dms.Document AS d JOIN edfi.CourseOffering AS o USING (DocumentId)
+	JOIN edfi.Session AS s ON s.DocumentId = o.Session_DocumentId WHERE s.SessionName = 'Autumn' AND o.LocalCourseCode LIKE '%500';
+SELECT outcome FROM dms.update_document(:'large', session('Winter'));
+SELECT * FROM offerings;
+ROLLBACK;
 -- The time of the last change grows with the etag.
 SELECT count(*) FROM dms.Document WHERE Etag > 1 AND LastModifiedAt <= CreatedAt;
 

@@ -124,6 +124,19 @@ rename_hub(void *argument)
 	return NULL;
 }
 
+/*
+ * A serialization failure or a deadlock, which is for the client to try again: a
+ * session that missed too many messages of others must take it that there was a
+ * deploy.
+ */
+static bool
+must_try_again(PGresult *result)
+{
+	const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+
+	return state != NULL && strncmp(state, "40", 2) == 0;
+}
+
 static void *
 delete_hub(void *argument)
 {
@@ -139,11 +152,7 @@ delete_hub(void *argument)
 		double		start = now();
 		PGresult   *result = PQexecPrepared(conn, "delete", 2, values, NULL, NULL, 0);
 
-		/*
-		 * To be tried again, as by any client: a session that missed too many
-		 * messages of others must take it that there was a deploy.
-		 */
-		while (strncmp(PQresultErrorField(result, PG_DIAG_SQLSTATE) ? PQresultErrorField(result, PG_DIAG_SQLSTATE) : "", "40", 2) == 0)
+		while (must_try_again(result))
 		{
 			PQclear(result);
 			result = PQexecPrepared(conn, "delete", 2, values, NULL, NULL, 0);
