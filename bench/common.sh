@@ -1,7 +1,8 @@
-# What the smaller benchmarks share: a private server, and CPU times of sessions.
+# What the benchmarks share: a private server, and processor times.
 # To be sourced by a program that sets NAME.
 
 set -u -o pipefail
+export LC_ALL=C.UTF-8
 
 TOP=$(cd "$(dirname "$0")/.." && pwd -P)
 . "$TOP/tools/private.sh"
@@ -11,6 +12,9 @@ KEEP=
 SCRATCH=
 BIN=
 
+# The data in memory, and nothing in the background.
+SETTINGS=(shared_buffers=1GB max_wal_size=16GB checkpoint_timeout=1h autovacuum=off)
+
 # Options that all have; anything else prints the head of the program.
 common_option() {
 	case $1 in
@@ -18,14 +22,14 @@ common_option() {
 	--keep) KEEP=1 ;;
 	*)
 		sed -n '2,/^$/s/^# \{0,1\}//p' "$0"
-		exit 1
+		[ "$1" = --help ] || exit 1
+		exit 0
 		;;
 	esac
 }
 
 psql() {
-	PGOPTIONS="-c client_min_messages=warning" "$BIN/psql" -X -q -v ON_ERROR_STOP=1 -h "$SCRATCH" -U postgres \
-		-d postgres "$@"
+	PGOPTIONS="-c client_min_messages=warning" "$BIN/psql" -X -q -v ON_ERROR_STOP=1 -U postgres -d postgres "$@"
 }
 
 clean_up() {
@@ -38,9 +42,15 @@ clean_up() {
 	rm -rf "$SCRATCH"
 }
 
-# A server with the extension, the data in memory, and nothing in the background.
+# A server with the extension, without durability.  Beside the given installation,
+# or in a place of its own.
 start() {
-	find_pg_config || die "no PostgreSQL"
+	local setting variable
+
+	for variable in $(compgen -e PG); do
+		[ "$variable" = PG_CONFIG ] || unset "$variable"
+	done
+	install_missing
 	choose_server_user
 	trap 'exit 130' INT TERM HUP
 	trap clean_up EXIT
@@ -50,14 +60,19 @@ start() {
 		mkdir -p "$TOP/build"
 		(flock 9 && build normal && install_root normal "$SCRATCH/root") 9>"$TOP/build/.lock" || die "the build failed"
 		ROOT=$SCRATCH/root
+		chmod -R a+rX "$ROOT"
 	fi
 	BIN=$(root_bin "$ROOT")
 	[ "$(id -u)" != 0 ] || chown "$SERVER_USER" "$SCRATCH"
-	cd "$SCRATCH" && start_server "$BIN" "$SCRATCH/data" "$SCRATCH" "$SCRATCH/log"
-	psql -c "ALTER SYSTEM SET shared_buffers = '1GB'" -c "ALTER SYSTEM SET max_wal_size = '8GB'" \
-		-c 'ALTER SYSTEM SET autovacuum = off' -c "ALTER SYSTEM SET checkpoint_timeout = '1h'"
-	as_server "$BIN/pg_ctl" -D "$SCRATCH/data" -l "$SCRATCH/log" -w restart >/dev/null || die "the server does not start again"
-	psql -c 'CREATE EXTENSION dms'
+	export PGHOST=$SCRATCH
+	# The server's user may not be allowed into the directory that we are in.
+	(cd "$SCRATCH" && start_server "$BIN" "$SCRATCH/data" "$SCRATCH" "$SCRATCH/log") || exit 1
+	for setting in "${SETTINGS[@]}"; do
+		psql -c "ALTER SYSTEM SET ${setting%%=*} = '${setting#*=}'"
+	done
+	(cd "$SCRATCH" && as_server "$BIN/pg_ctl" -D "$SCRATCH/data" -l "$SCRATCH/log" -w restart >/dev/null) ||
+		die "the server does not start again"
+	psql -c 'CREATE EXTENSION dms' || die "cannot create the extension"
 }
 
 # deploy FILE...
@@ -80,6 +95,12 @@ deploy_all() {
 	else
 		deploy "$TOP/examples/schemas/school.json"
 	fi
+}
+
+# The processor time of all backends that ended, in ticks of 10 ms: how much a call
+# costs, whatever else keeps the machine busy.
+backend_ticks() {
+	awk '{ print $16 + $17 }' "/proc/$(head -n 1 "$SCRATCH/data/postmaster.pid")/stat"
 }
 
 median() {

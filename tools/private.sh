@@ -1,4 +1,4 @@
-# Private PostgreSQL installations and servers, for ./quickstart and ./check.
+# Private PostgreSQL installations and servers, for ./quickstart, ./check and bench/.
 #
 # PostgreSQL finds its libraries and extension files relative to its own
 # binary.  So a copy of the installation (some 20 MB), with the extension
