@@ -106,6 +106,13 @@ SELECT c AS by_statements_only FROM closure(ARRAY[:fall]) AS c EXCEPT SELECT dms
 SELECT dms.lock_identity_closure(ARRAY[:fall]) AS by_function_only EXCEPT SELECT closure(ARRAY[:fall]);
 COMMIT;
 
+-- Nobody else is kept waiting at the gate while the locks are free, whatever ids
+-- stand twice in the list, or are nobody's.
+BEGIN;
+SELECT count(*) FROM dms.lock_identity_closure(ARRAY[:fall, 0, :fall]);
+SELECT mode FROM pg_locks WHERE relation = 'dms.ReferenceEdge'::regclass AND pid = pg_backend_pid() ORDER BY 1;
+COMMIT;
+
 -- A rename in the application's own SQL: lock the closure, change the rows,
 -- recompute the identities, bump the etags of the closure and of all that refer
 -- to it.

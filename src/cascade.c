@@ -15,6 +15,8 @@
 #include "etag.h"
 #include "faults.h"
 #include "fmgr.h"
+#include "header.h"
+#include "identitylocks.h"
 #include "ids.h"
 #include "miscadmin.h"
 #include "modelcache.h"
@@ -220,15 +222,61 @@ CascadeRun(const Closure *closure, const int64 *done, int ndone,
 						nothers, nparents)));
 }
 
-/* Recompute the ReferentialIds of documents; how many were wrong? */
-int64
-CascadeRecompute(const int64 *ids, int n)
+static int64
+RecomputeTypes(const ClosureType *types)
 {
 	NewIds	   *list = NULL;
 
-	for (ClosureType *t = ClosureGroup(ids, n); t != NULL; t = t->next)
+	for (const ClosureType *t = types; t != NULL; t = t->next)
 		list = NewIdsJoin(list, RecomputeType(t->project, t->resource, t->ids, t->n));
 	return list != NULL ? NewIdsReplace(list) : 0;
+}
+
+/*
+ * Recompute the ReferentialIds of documents, behind a closed gate; how many were
+ * wrong?
+ */
+int64
+CascadeRecompute(const int64 *ids, int n)
+{
+	return RecomputeTypes(ClosureGroup(ids, n));
+}
+
+/* What could not be locked must be gone. */
+static void
+RefuseUnlocked(const int64 *ids, int n)
+{
+	StoredRows	rows;
+
+	SnapshotBegin();
+	HeadersRead(ids, n, &rows);
+	SnapshotEnd();
+	if (rows.nrows > 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("document " INT64_FORMAT " has no row in dms.IdentityLock",
+						DatumGetInt64(StoredRowValues(&rows, 0)[0]))));
+}
+
+/*
+ * Lock identities by (rank, DocumentId), as all do.  What was deleted meanwhile
+ * drops out.
+ */
+static void
+LockTypes(ClosureType *types)
+{
+	for (ClosureType *t = types; t != NULL; t = t->next)
+	{
+		int			nlocked;
+		int			nothers;
+		int64	   *locked = LockIdentities(t->ids, t->n, &nlocked);
+		int64	   *others = Without(t->ids, t->n, locked, nlocked, &nothers);
+
+		if (nothers > 0)
+			RefuseUnlocked(others, nothers);
+		t->ids = locked;
+		t->n = nlocked;
+	}
 }
 
 /* Recompute the ReferentialIds of given documents from their rows. */
@@ -236,6 +284,7 @@ Datum
 dms_recompute_identities(PG_FUNCTION_ARGS)
 {
 	StoreSession session;
+	ClosureType *types;
 	int64	   *ids;
 	int			n;
 	int64		changed;
@@ -244,7 +293,10 @@ dms_recompute_identities(PG_FUNCTION_ARGS)
 	StoreGate(RowExclusiveLock);
 	StoreBegin(&session, RIGHTS_OF_OWNER);
 	ids = IdsOfArgument(PG_GETARG_ARRAYTYPE_P(0), &n);
-	changed = CascadeRecompute(ids, n);
+	types = ClosureGroup(ids, n);
+	if (!FAULT_SKIP("recompute_lock"))
+		LockTypes(types);
+	changed = RecomputeTypes(types);
 	StoreEnd(&session);
 	PG_RETURN_INT64(changed);
 }

@@ -14,11 +14,14 @@
 #include "access/xact.h"
 #include "catalog/pg_type.h"
 #include "closure.h"
+#include "edgesources.h"
 #include "faults.h"
 #include "fmgr.h"
 #include "funcapi.h"
+#include "grow.h"
+#include "identitylocks.h"
 #include "ids.h"
-#include "keywrite.h"
+#include "keyscan.h"
 #include "miscadmin.h"
 #include "plan.h"
 #include "report.h"
@@ -32,20 +35,6 @@ PG_FUNCTION_INFO_V1(dms_lock_identity_closure);
 
 static int	max_cascade_size = 0;
 
-/* The type at which references of an edge source start. */
-typedef struct SourceType
-{
-	int64		source;			/* hash key */
-	int			type;			/* index into known_types */
-} SourceType;
-
-typedef struct KnownType
-{
-	char		project[257];
-	char		resource[257];
-	int			rank;
-} KnownType;
-
 /* A document that is to be locked. */
 typedef struct OpenMember
 {
@@ -58,28 +47,9 @@ typedef struct OpenMembers
 {
 	OpenMember *members;
 	int			n;
-	int			capacity;
 } OpenMembers;
 
-/* What edge sources say of types; loaded once per state of the models. */
-static uint64 sources_generation = 0;
-static MemoryContext sources_context = NULL;
-static HTAB *sources = NULL;
-static KnownType *known_types = NULL;
-static int	nknown_types = 0;
-
 static const Oid id_array[] = {INT8ARRAYOID};
-static const Oid lock_types[] = {INT8OID};
-
-static Statement read_sources = {
-	.sql = "SELECT s.EdgeSourceId, m.ProjectName::pg_catalog.text, m.ResourceName::pg_catalog.text, m.IdentityRank"
-	" FROM (SELECT ProjectName, ResourceName, IdentityRank,"
-	" pg_catalog.concat(ProjectName, '.', ResourceName) AS Name FROM dms.ResourceModel"
-	" WHERE Kind::pg_catalog.text OPERATOR(pg_catalog.<>) 'abstract' OFFSET 0) AS m"
-	" LEFT JOIN (SELECT EdgeSourceId, pg_catalog.split_part(EdgeSourceKey, ':', 1) AS Name"
-	" FROM dms.EdgeSource OFFSET 0) AS s ON s.Name OPERATOR(pg_catalog.=) m.Name"
-	" ORDER BY m.ProjectName, m.ResourceName",
-};
 
 static Statement read_types = {
 	.sql = "SELECT DocumentId, ProjectName::pg_catalog.text, ResourceName::pg_catalog.text"
@@ -101,19 +71,6 @@ static Statement read_parents = {
 	.argtypes = id_array,
 };
 
-static const char *const lock_columns[] = {"documentid"};
-static const KeyScanTable locks = {"dms", "identitylock", lock_columns, lock_types, 1};
-
-#define LOCK_SQL \
-	"SELECT DocumentId FROM dms.IdentityLock WHERE DocumentId OPERATOR(pg_catalog.=) ANY ($1)" \
-	" ORDER BY DocumentId FOR UPDATE"
-
-static Statement lock_update[2] = {
-	{.sql = LOCK_SQL,.nargs = 1,.argtypes = id_array},
-	{.sql = LOCK_SQL " NOWAIT",.nargs = 1,.argtypes = id_array},
-};
-static Statement lock_free = {.sql = LOCK_SQL " SKIP LOCKED",.nargs = 1,.argtypes = id_array};
-
 void
 ClosureInit(void)
 {
@@ -122,76 +79,6 @@ ClosureInit(void)
 							"A change that would reach more is refused; 0 means no limit.",
 							&max_cascade_size, 0, 0, INT_MAX, PGC_USERSET, 0,
 							NULL, NULL, NULL);
-}
-
-/* Remember one row of read_sources; rows come sorted by type. */
-static void
-AddSource(HTAB *table, KnownType *types, int *ntypes, uint64 row)
-{
-	const char *project = ResultText(row, 2);
-	const char *resource = ResultText(row, 3);
-	KnownType  *last = *ntypes > 0 ? &types[*ntypes - 1] : NULL;
-	bool		isnull;
-	bool		found;
-	int64		source;
-
-	if (last == NULL || strcmp(last->project, project) != 0 || strcmp(last->resource, resource) != 0)
-	{
-		last = &types[(*ntypes)++];
-		strlcpy(last->project, project, sizeof(last->project));
-		strlcpy(last->resource, resource, sizeof(last->resource));
-		last->rank = DatumGetInt32(ResultDatum(row, 4, &isnull));
-	}
-	source = DatumGetInt64(ResultDatum(row, 1, &isnull));
-	if (!isnull)
-		((SourceType *) hash_search(table, &source, HASH_ENTER, &found))->type = *ntypes - 1;
-}
-
-/* Know the type and rank behind every edge source. */
-static void
-LoadSources(void)
-{
-	uint64		generation = StoreGeneration();
-	MemoryContext context;
-	HASHCTL		control = {0};
-	HTAB	   *table;
-	KnownType  *types;
-	int			ntypes = 0;
-
-	if (sources != NULL && sources_generation == generation)
-		return;
-	SnapshotBeginCatalog();
-	StatementRun(&read_sources, NULL, NULL, true, 0);
-	SnapshotEnd();
-	context = AllocSetContextCreate(CurrentMemoryContext, "dms edge sources", ALLOCSET_DEFAULT_SIZES);
-	control.keysize = sizeof(int64);
-	control.entrysize = sizeof(SourceType);
-	control.hcxt = context;
-	table = hash_create("dms edge sources", 1024, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
-	types = MemoryContextAlloc(context, sizeof(KnownType) * Max(SPI_processed, 1));
-	for (uint64 i = 0; i < SPI_processed; i++)
-		AddSource(table, types, &ntypes, i);
-	SPI_freetuptable(SPI_tuptable);
-
-	/* Complete now: put it in the place of the old one. */
-	if (sources_context != NULL)
-		MemoryContextDelete(sources_context);
-	MemoryContextSetParent(context, TopMemoryContext);
-	sources_context = context;
-	sources = table;
-	known_types = types;
-	nknown_types = ntypes;
-	sources_generation = generation;
-}
-
-static int
-TypeByName(const char *project, const char *resource)
-{
-	for (int i = 0; i < nknown_types; i++)
-		if (strcmp(known_types[i].resource, resource) == 0 &&
-			strcmp(known_types[i].project, project) == 0)
-			return i;
-	elog(ERROR, "there is no model of \"%s.%s\"", project, resource);
 }
 
 static int
@@ -203,16 +90,9 @@ CompareOpen(const void *a, const void *b)
 static void
 AddOpen(OpenMembers *open, int type, int64 id)
 {
-	if (open->n == open->capacity)
-	{
-		open->capacity = Max(16, open->capacity * 2);
-		open->members = open->members ?
-			repalloc_huge(open->members, sizeof(OpenMember) * open->capacity) :
-			palloc(sizeof(OpenMember) * open->capacity);
-	}
-	open->members[open->n].rank = known_types[type].rank;
-	open->members[open->n].type = type;
-	open->members[open->n++].id = id;
+	OpenMember	member = {.rank = TypeByNumber(type)->rank,.type = type,.id = id};
+
+	APPEND(open->members, open->n, member);
 }
 
 /* Take the members of the lowest rank out of the open ones, ascending, once. */
@@ -241,131 +121,6 @@ TakeLowest(OpenMembers *open, int *n)
 			taken[unique++] = taken[i];
 	*n = unique;
 	return taken;
-}
-
-/* Identities that were locked, ascending; there is room for all. */
-typedef struct TakenIds
-{
-	int64	   *ids;
-	int			n;
-} TakenIds;
-
-static void
-AddLocked(const Datum *values, void *arg)
-{
-	TakenIds   *locked = arg;
-
-	locked->ids[locked->n++] = DatumGetInt64(values[0]);
-}
-
-static void
-LockBySql(Datum ids, TakenIds *locked)
-{
-	StatementRun(&lock_update[StoreLockNowait()], &ids, NULL, false, 0);
-	for (uint64 i = 0; i < SPI_processed; i++)
-	{
-		bool		isnull;
-		Datum		id = ResultDatum(i, 1, &isnull);
-
-		AddLocked(&id, locked);
-	}
-	SPI_freetuptable(SPI_tuptable);
-}
-
-static void
-LockOneBySql(const Datum *values, void *arg)
-{
-	int64		id = DatumGetInt64(values[0]);
-
-	LockBySql(Int8ArrayDatum(1, &id), arg);
-}
-
-/* Lock identities for update, waiting; what is gone is not returned. */
-static int64 *
-LockIdentities(const int64 *ids, int n, int *nlocked)
-{
-	TakenIds	locked = {.ids = palloc_extended(sizeof(int64) * Max(n, 1), MCXT_ALLOC_HUGE)};
-
-	if (!KeyLock(&locks, ids, n, StoreLockNowait() ? LockWaitError : LockWaitBlock,
-				 AddLocked, LockOneBySql, &locked))
-		LockBySql(Int8ArrayDatum(n, ids), &locked);
-	*nlocked = locked.n;
-	return locked.ids;
-}
-
-/* Close the gate; what we know of the schema must still be so behind it. */
-static void
-CloseGate(void)
-{
-	uint64		deploys = StoreDeploys();
-
-	StoreGateClose();
-	if (StoreDeploys() != deploys)
-		ereport(ERROR,
-				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-				 errmsg("could not serialize access due to a concurrent deploy")));
-}
-
-/* Identities to try to lock, and how many could be. */
-typedef struct LockAttempt
-{
-	const int64 *ids;
-	int			n;
-	int			locked;
-} LockAttempt;
-
-static bool
-TryIdentities(void *arg)
-{
-	LockAttempt *attempt = arg;
-	Datum		values[1] = {Int8ArrayDatum(attempt->n, attempt->ids)};
-
-	attempt->locked = (int) StatementRun(&lock_free, values, NULL, false, 0);
-	return false;
-}
-
-/* Is nobody's lock in the way of an update lock on all of them? */
-static bool
-IdentitiesAreFree(const int64 *ids, int n)
-{
-	LockAttempt attempt = {.ids = ids,.n = n};
-
-	(void) Attempt(TryIdentities, &attempt);
-	return attempt.locked == n;
-}
-
-/*
- * To be called before a change of identities takes its first row lock.  New
- * sharers overtake who waits for an update lock, on a busy document without
- * end; so if the locks are not free, queue at the gate, which is fair, and
- * behind which nobody takes new locks.
- */
-void
-ClosureMakeRoom(const int64 *ids, int n)
-{
-	if (n == 0 || StoreLockNowait() || FAULT_SKIP("fair_gate") || IdentitiesAreFree(ids, n))
-		return;
-	CloseGate();
-}
-
-/*
- * Lock one identity whose change needs no other lock before it; false when it
- * is gone.  While it is free this is one statement.
- */
-bool
-LockIdentityFirst(int64 document_id)
-{
-	Datum		values[1] = {Int8ArrayDatum(1, &document_id)};
-	int			nlocked;
-
-	if (!StoreLockNowait() && !FAULT_SKIP("fair_gate"))
-	{
-		if (StatementRun(&lock_free, values, NULL, false, 0) == 1)
-			return true;
-		CloseGate();
-	}
-	LockIdentities(&document_id, 1, &nlocked);
-	return nlocked == 1;
 }
 
 /* An edge to a parent, as a look sees it. */
@@ -455,32 +210,25 @@ HasParents(int64 document_id)
 void
 ClosureAddParent(Closure *closure, int64 parent)
 {
-	if (closure->nparents == closure->parents_capacity)
-	{
-		closure->parents_capacity = Max(16, closure->parents_capacity * 2);
-		closure->parents = closure->parents ?
-			repalloc_huge(closure->parents, sizeof(int64) * closure->parents_capacity) :
-			palloc(sizeof(int64) * closure->parents_capacity);
-	}
-	closure->parents[closure->nparents++] = parent;
+	APPEND(closure->parents, closure->nparents, parent);
 }
 
 /* Note a parent, and open it if the edge is part of its identity. */
 static void
 OpenParent(Closure *closure, OpenMembers *open, const SeenEdge *edge)
 {
-	SourceType *type;
+	int			type;
 
 	ClosureAddParent(closure, edge->parent);
 	if (!edge->identity || ClosureHas(closure, edge->parent))
 		return;
-	type = hash_search(sources, &edge->source, HASH_FIND, NULL);
-	if (type == NULL)
+	type = EdgeSourceType(edge->source);
+	if (type < 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_CORRUPTED),
 				 errmsg("reference edge of document " INT64_FORMAT " has the unknown source " INT64_FORMAT,
 						edge->parent, edge->source)));
-	AddOpen(open, type->type, edge->parent);
+	AddOpen(open, type, edge->parent);
 }
 
 /*
@@ -511,7 +259,7 @@ OpenParents(Closure *closure, OpenMembers *open, const int64 *ids, int n)
 static ClosureType *
 TypeOf(Closure *closure, int type)
 {
-	KnownType  *known = &known_types[type];
+	const KnownType *known = TypeByNumber(type);
 	ClosureType **link = &closure->types;
 	ClosureType *added;
 
@@ -539,13 +287,7 @@ GroupMember(Closure *closure, int type, int64 id)
 	hash_search(closure->members, &id, HASH_ENTER, &found);
 	if (found)
 		return;
-	if (t->n == t->capacity)
-	{
-		t->capacity = Max(16, t->capacity * 2);
-		t->ids = t->ids ? repalloc_huge(t->ids, sizeof(int64) * t->capacity) :
-			palloc(sizeof(int64) * t->capacity);
-	}
-	t->ids[t->n++] = id;
+	APPEND(t->ids, t->n, id);
 	closure->size++;
 }
 
@@ -663,7 +405,7 @@ ClosureLock(const int64 *seeds, int nseeds)
 	Closure    *closure = NewClosure();
 	OpenMembers open = {0};
 
-	LoadSources();
+	EdgeSourcesLoad();
 	OpenSeeds(&open, seeds, nseeds);
 	while (open.n > 0)
 	{
@@ -691,7 +433,7 @@ ClosureGroup(const int64 *ids, int n)
 	Closure    *groups = NewClosure();
 	OpenMembers open = {0};
 
-	LoadSources();
+	EdgeSourcesLoad();
 	OpenSeeds(&open, ids, n);
 	if (open.n > 0)
 		qsort(open.members, open.n, sizeof(OpenMember), CompareOpen);
@@ -700,7 +442,7 @@ ClosureGroup(const int64 *ids, int n)
 	return groups->types;
 }
 
-/* The bigint[] of an argument, without NULLs. */
+/* The bigint[] of an argument, which has no NULLs: ascending, each once. */
 int64 *
 IdsOfArgument(ArrayType *array, int *n)
 {
@@ -717,6 +459,7 @@ IdsOfArgument(ArrayType *array, int *n)
 			ReportError(PROBLEM_ARGUMENT, NULL, "a document id must not be null");
 		ids[i] = DatumGetInt64(elements[i]);
 	}
+	*n = IdsSort(ids, *n);
 	return ids;
 }
 
@@ -735,7 +478,7 @@ dms_lock_identity_closure(PG_FUNCTION_ARGS)
 	StoreGate(RowExclusiveLock);
 	StoreBegin(&session, RIGHTS_OF_OWNER);
 	ids = IdsOfArgument(PG_GETARG_ARRAYTYPE_P(0), &n);
-	ClosureMakeRoom(ids, n);
+	IdentitiesMakeRoom(ids, n);
 	closure = ClosureLock(ids, n);
 	ids = ClosureIds(closure, &n);
 	for (int i = 0; i < n; i++)

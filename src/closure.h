@@ -18,7 +18,6 @@ typedef struct ClosureType
 	int			rank;
 	int64	   *ids;			/* ascending */
 	int			n;
-	int			capacity;
 	struct ClosureType *next;	/* by rank */
 } ClosureType;
 
@@ -29,11 +28,9 @@ typedef struct Closure
 	HTAB	   *members;		/* all DocumentIds, locked */
 	int64	   *parents;		/* who refers to a member, some more than once */
 	int			nparents;
-	int			parents_capacity;
 } Closure;
 
 extern void ClosureInit(void);
-extern void ClosureMakeRoom(const int64 *ids, int n);
 extern Closure *ClosureLock(const int64 *seeds, int nseeds);
 extern void ClosureAddParent(Closure *closure, int64 parent);
 extern bool ClosureHas(const Closure *closure, int64 document_id);
@@ -42,6 +39,5 @@ extern int64 *ClosureOuterParents(const Closure *closure, int *n);
 extern ClosureType *ClosureGroup(const int64 *ids, int n);
 extern int64 *IdsOfArgument(ArrayType *array, int *n);
 extern bool HasParents(int64 document_id);
-extern bool LockIdentityFirst(int64 document_id);
 
 #endif							/* DMS_CLOSURE_H */

@@ -15,6 +15,7 @@
 #include "documents.h"
 #include "faults.h"
 #include "fmgr.h"
+#include "identitylocks.h"
 #include "locks.h"
 #include "miscadmin.h"
 #include "modelcache.h"
@@ -58,14 +59,6 @@ static Statement delete_document = {
 	.nargs = 2,
 	.argtypes = delete_types,
 };
-
-static void
-RaiseGone(const Delete *delete)
-{
-	PreconditionCheckAbsent(&delete->precondition);
-	ReportError(PROBLEM_NO_DOCUMENT, NULL, "there is no document %s",
-				DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(delete->uuid))));
-}
 
 /* Refuse, with every resource that refers to the document and how often. */
 static void
@@ -216,7 +209,7 @@ RunDelete(const Delete *delete)
 
 	SnapshotBegin();
 	if (!HeaderRead(delete->document_id, &header))
-		RaiseGone(delete);
+		RaiseGone(&delete->precondition, delete->uuid);
 	PreconditionCheck(&delete->precondition, &header);
 	RefuseReferenced(delete);
 	SnapshotEnd();
@@ -225,7 +218,7 @@ RunDelete(const Delete *delete)
 		/* The document before its rows: all who write it take them so. */
 		if (!LockIdentityFirst(delete->document_id) ||
 			(!FAULT_SKIP("document_first") && !LockDocument(delete->document_id, &header)))
-			RaiseGone(delete);
+			RaiseGone(&delete->precondition, delete->uuid);
 		PreconditionCheck(&delete->precondition, &header);
 		LockKeyRows(delete);
 	}
@@ -237,25 +230,10 @@ RunDelete(const Delete *delete)
 	/* The delete judged the etag: it is gone, or not what was expected. */
 	SnapshotBegin();
 	if (!HeaderRead(delete->document_id, &header))
-		RaiseGone(delete);
+		RaiseGone(&delete->precondition, delete->uuid);
 	PreconditionCheck(&delete->precondition, &header);
 	elog(ERROR, "document " INT64_FORMAT " could not be deleted", delete->document_id);
 	return 0;
-}
-
-/* Find the document, and what it is. */
-static void
-FindDocument(Delete *delete)
-{
-	Resource   *resource;
-
-	SnapshotBegin();
-	if (!DocumentFind(delete->uuid, &delete->document_id, &resource))
-		RaiseGone(delete);
-	SnapshotEnd();
-	if (delete->resource != NULL && delete->resource != resource)
-		RaiseGone(delete);
-	delete->resource = resource;
 }
 
 /*
@@ -267,7 +245,8 @@ DeleteDocument(Resource *resource, const pg_uuid_t *uuid, const Precondition *pr
 {
 	Delete		delete = {.resource = resource,.uuid = uuid,.precondition = *precondition};
 
-	FindDocument(&delete);
+	if (!DocumentFindToWrite(uuid, &delete.document_id, &delete.resource))
+		RaiseGone(precondition, uuid);
 	return RunDelete(&delete);
 }
 

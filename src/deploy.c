@@ -13,6 +13,7 @@
 #include "access/twophase.h"
 #include "catalog/pg_database.h"
 #include "catalog/pg_namespace.h"
+#include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "ddl.h"
 #include "deploy.h"
@@ -21,9 +22,12 @@
 #include "funcapi.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
+#include "nodes/value.h"
+#include "parser/parse_func.h"
 #include "plan.h"
 #include "storage/lock.h"
 #include "store.h"
+#include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
@@ -135,33 +139,73 @@ CheckLockCapacity(const DdlPlan *plan)
 }
 
 /*
+ * May this role own what our triggers run?  It must be us, or somebody who has
+ * our rights anyway: a superuser, a member of us, or the owner of the database,
+ * unless we are a superuser.
+ */
+static bool
+IsTrusted(Oid role)
+{
+	HeapTuple	database;
+	Oid			database_owner;
+
+	if (role == GetUserId() || superuser_arg(role) || has_privs_of_role(role, GetUserId()))
+		return true;
+	database = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(MyDatabaseId));
+	database_owner = ((Form_pg_database) GETSTRUCT(database))->datdba;
+	ReleaseSysCache(database);
+	return role == database_owner && !superuser();
+}
+
+static void
+RefuseSchemaOfOther(ApiSchema *schema, const char *name)
+{
+	HeapTuple	tuple = SearchSysCache1(NAMESPACENAME, CStringGetDatum(name));
+	Oid			owner;
+
+	if (!HeapTupleIsValid(tuple))
+		return;
+	owner = ((Form_pg_namespace) GETSTRUCT(tuple))->nspowner;
+	ReleaseSysCache(tuple);
+	if (!IsTrusted(owner))
+		ProblemNote(schema->problems, "The database schema \"%s\" exists and belongs to the role \"%s\".",
+					name, GetUserNameFromId(owner, true));
+}
+
+/* A function of the store that was there before is still its maker's. */
+static void
+RefuseFunctionOfOther(ApiSchema *schema, const char *name)
+{
+	Oid			function = LookupFuncName(list_make2(makeString("dms"), makeString(unconstify(char *, name))),
+										  0, NULL, true);
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	Oid			owner;
+
+	if (!HeapTupleIsValid(tuple))
+		return;
+	owner = ((Form_pg_proc) GETSTRUCT(tuple))->proowner;
+	ReleaseSysCache(tuple);
+	if (owner != GetUserId())
+		ProblemNote(schema->problems, "The function dms.%s() exists and belongs to the role \"%s\".",
+					name, GetUserNameFromId(owner, true));
+}
+
+/*
  * Whoever owns a schema can put others in the place of its tables, and their
- * triggers would run as the owner of the store.  So it must be us, or somebody
- * who has our rights anyway: a superuser, or the owner of the database.
- * To be asked when all are there, because they may come while we work.
+ * triggers would run as the owner of the store; and so would functions of
+ * others.  To be asked when all are there, because they may come while we work.
  */
 static void
-RefuseSchemasOfOthers(ApiSchema *schema)
+RefuseObjectsOfOthers(ApiSchema *schema)
 {
-	HeapTuple	database = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(MyDatabaseId));
-	Oid			database_owner = ((Form_pg_database) GETSTRUCT(database))->datdba;
 	ListCell   *cell;
 
-	ReleaseSysCache(database);
+	RefuseSchemaOfOther(schema, "dms");
 	foreach(cell, schema->projects)
-	{
-		const char *name = ((ApiProject *) lfirst(cell))->schema_name;
-		HeapTuple	tuple = SearchSysCache1(NAMESPACENAME, CStringGetDatum(name));
-		Oid			owner;
-
-		if (!HeapTupleIsValid(tuple))
-			continue;
-		owner = ((Form_pg_namespace) GETSTRUCT(tuple))->nspowner;
-		ReleaseSysCache(tuple);
-		if (owner != GetUserId() && owner != database_owner && !superuser_arg(owner))
-			ProblemNote(schema->problems, "The database schema \"%s\" exists and belongs to the role \"%s\".",
-						name, GetUserNameFromId(owner, true));
-	}
+		RefuseSchemaOfOther(schema, ((ApiProject *) lfirst(cell))->schema_name);
+	RefuseFunctionOfOther(schema, "document_before_delete");
+	RefuseFunctionOfOther(schema, "document_after_delete");
+	RefuseFunctionOfOther(schema, "document_after_truncate");
 	ApiSchemaRefuse(schema);
 }
 
@@ -360,14 +404,13 @@ FirstDeploy(ApiSchema *schema, const char *hash)
 	CheckLockCapacity(plan);
 	RunStatements(CoreStatements(), 0);
 	RunStatements(plan->statements, plan->tables);
-	RefuseSchemasOfOthers(schema);
+	RefuseObjectsOfOthers(schema);
 	RecordStore();
 	RecordEdgeSources(set);
 	foreach(cell, set->entries)
 		RecordModel(((ModelEntry *) lfirst(cell))->model);
 	RecordDeploy(schema, hash);
 	CacheInvalidateRelcacheByRelid(StoreTable(STORE_RESOURCE_MODEL));
-	CacheInvalidateRelcacheByRelid(StoreTable(STORE_EFFECTIVE_SCHEMA));
 	AccessReapply();
 	ereport(NOTICE,
 			(errmsg("deployed %d resources: %d tables, %d indexes, %d foreign keys",
@@ -401,6 +444,10 @@ dms_deploy_schema(PG_FUNCTION_ARGS)
 		StoreGate(ShareRowExclusiveLock);
 	StoreBegin(&session, deployed ? RIGHTS_OF_OWNER : RIGHTS_OF_CALLER);
 	current = CurrentHash();
+	if (current == NULL && deployed)
+		ReportError(PROBLEM_NOT_DEPLOYED,
+					"Restore its data, or drop its tables and deploy again.",
+					"the tables of a store are here, but no record of what was deployed");
 	if (current == NULL)
 		FirstDeploy(schema, hash);
 	else if (strcmp(current, hash) != 0)

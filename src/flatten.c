@@ -5,6 +5,7 @@
 #include "postgres.h"
 
 #include "flatten.h"
+#include "grow.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "value.h"
@@ -31,12 +32,7 @@ AddRow(FlatDocument *flat, int table, const FlatPlace *place)
 	const TableModel *model = &flat->model->tables[table];
 	Row		   *row;
 
-	if (set->nrows == set->capacity)
-	{
-		set->capacity = Max(4, set->capacity * 2);
-		set->rows = set->rows ? repalloc_huge(set->rows, sizeof(Row) * set->capacity) :
-			palloc(sizeof(Row) * set->capacity);
-	}
+	GROW(set->rows, set->nrows);
 	row = &set->rows[set->nrows];
 	row->values = palloc0(sizeof(Datum) * model->ncolumns);
 	row->nulls = palloc(sizeof(bool) * model->ncolumns);
@@ -56,13 +52,7 @@ AddUse(FlatDocument *flat, const PropertyModel *property, JNode *node,
 {
 	ReferenceUse *use;
 
-	if (flat->nuses == flat->uses_capacity)
-	{
-		flat->uses_capacity = Max(8, flat->uses_capacity * 2);
-		flat->uses = flat->uses ?
-			repalloc_huge(flat->uses, sizeof(ReferenceUse) * flat->uses_capacity) :
-			palloc(sizeof(ReferenceUse) * flat->uses_capacity);
-	}
+	GROW(flat->uses, flat->nuses);
 	use = &flat->uses[flat->nuses++];
 	memset(use, 0, sizeof(ReferenceUse));
 	use->reference = &flat->model->references[property->reference];

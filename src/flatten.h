@@ -22,7 +22,6 @@ typedef struct RowSet
 {
 	Row		   *rows;			/* in order of the key */
 	int			nrows;
-	int			capacity;
 } RowSet;
 
 /*
@@ -46,7 +45,6 @@ typedef struct FlatDocument
 	RowSet	   *tables;			/* as model->tables */
 	ReferenceUse *uses;
 	int			nuses;
-	int			uses_capacity;
 	pg_uuid_t	primary;		/* ReferentialId */
 	pg_uuid_t	alias;			/* ReferentialId under the superclass */
 	char	  **identity;		/* values, as model->identity */

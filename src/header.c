@@ -108,3 +108,23 @@ DocumentFind(const pg_uuid_t *uuid, int64 *document_id, Resource **resource)
 		*resource = found->resource;
 	return true;
 }
+
+/*
+ * Find a document that is to be written, in the newest snapshot.  It must be of
+ * the resource, where that is known already; else we tell it.  False: none.
+ */
+bool
+DocumentFindToWrite(const pg_uuid_t *uuid, int64 *document_id, Resource **resource)
+{
+	Resource   *stored;
+	bool		found;
+
+	SnapshotBegin();
+	found = DocumentFind(uuid, document_id, &stored);
+	SnapshotEnd();
+	if (!found)
+		return false;
+	if (*resource == NULL)
+		*resource = stored;
+	return ResourceIsSame(*resource, stored);
+}

@@ -35,5 +35,6 @@ extern void HeadersRead(const int64 *ids, int n, StoredRows *rows);
 extern bool HeaderRead(int64 document_id, DocumentHeader *header);
 extern FoundDocument *DocumentsFind(Datum uuids, int *n);
 extern bool DocumentFind(const pg_uuid_t *uuid, int64 *document_id, Resource **resource);
+extern bool DocumentFindToWrite(const pg_uuid_t *uuid, int64 *document_id, Resource **resource);
 
 #endif							/* DMS_HEADER_H */

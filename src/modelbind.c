@@ -6,6 +6,7 @@
 #include "postgres.h"
 
 #include "access/itup.h"
+#include "grow.h"
 #include "mb/pg_wchar.h"
 #include "modelbuild.h"
 #include "naming.h"
@@ -161,7 +162,7 @@ BindMember(ModelSet *set, ModelEntry *entry, int reference,
 	member.lower = PathEndsIn(path, "Descriptor");
 	DescriptorOfIdentity(set, target, path, &member.descriptor_project,
 						 &member.descriptor_resource, 0);
-	MODEL_APPEND(r->members, r->nmembers, member);
+	APPEND(r->members, r->nmembers, member);
 }
 
 static void
@@ -321,6 +322,9 @@ BindIdentityPath(ModelSet *set, ModelEntry *entry, const char *path)
 	identity.path = pstrdup(path);
 	identity.lower = PathEndsIn(path, "Descriptor");
 	column = &model->tables[0].columns[identity.column];
+	if (column->role == COLUMN_DESCRIPTOR && !identity.lower)
+		ProblemAt(set->problems, entry->place,
+				  "identityJsonPaths: %s is a descriptor, so its name must end in \"Descriptor\".", path);
 	column->identity = true;
 	if (column->reference >= 0)
 		model->references[column->reference].identity = true;
@@ -329,7 +333,7 @@ BindIdentityPath(ModelSet *set, ModelEntry *entry, const char *path)
 	for (int i = 0; i < model->nidentity; i++)
 		if (strcmp(model->identity[i].path, path) == 0)
 			ProblemAt(set->problems, entry->place, "identityJsonPaths: %s stands there twice.", path);
-	MODEL_APPEND(model->identity, model->nidentity, identity);
+	APPEND(model->identity, model->nidentity, identity);
 }
 
 /* The most bytes that a value can take in an index. */
@@ -380,14 +384,14 @@ AddNaturalKey(ModelSet *set, ModelEntry *entry)
 		for (int j = 0; j < unique.ncolumns; j++)
 			listed |= unique.columns[j] == model->identity[i].column;
 		if (!listed)
-			MODEL_APPEND(unique.columns, unique.ncolumns, model->identity[i].column);
+			APPEND(unique.columns, unique.ncolumns, model->identity[i].column);
 	}
 	unique.name = NamePhysical(psprintf("%s_NK", root->title));
 	if (unique.ncolumns > INDEX_MAX_KEYS)
 		ProblemAt(set->problems, entry->place, "the identity needs %d columns; %d are possible.",
 				  unique.ncolumns, INDEX_MAX_KEYS);
 	if (unique.ncolumns > 0 && FitsIndex(root, &unique))
-		MODEL_APPEND(root->uniques, root->nuniques, unique);
+		APPEND(root->uniques, root->nuniques, unique);
 }
 
 /* The superclass must exist; it gets to know its subclasses. */
@@ -452,7 +456,7 @@ ModelBindIdentity(ModelSet *set, ModelEntry *entry)
 		.lower = true,.reference = -1,.member = -1};
 
 		identity.column = model->tables[0].ncolumns - 1;
-		MODEL_APPEND(model->identity, model->nidentity, identity);
+		APPEND(model->identity, model->nidentity, identity);
 		return;
 	}
 	foreach(cell, entry->api->identity_paths)
@@ -493,13 +497,13 @@ AddViewReference(ResourceModel *model, const ReferenceModel *theirs)
 	for (int i = 0; i < model->nreferences; i++)
 		if (strcmp(model->references[i].path, theirs->path) == 0)
 			return i;
-	return MODEL_APPEND(model->references, model->nreferences, *theirs);
+	return APPEND(model->references, model->nreferences, *theirs);
 }
 
 /* The column of a view of an abstract resource, and what the subclass has. */
 static void
-AddViewColumn(ModelEntry *entry, const char *path, const ResourceModel *subclass,
-			  int ordinal)
+AddViewColumn(ModelSet *set, ModelEntry *entry, const char *path,
+			  const ResourceModel *subclass, int ordinal)
 {
 	ResourceModel *model = entry->model;
 	TableModel *view = &model->tables[0];
@@ -518,11 +522,16 @@ AddViewColumn(ModelEntry *entry, const char *path, const ResourceModel *subclass
 	for (int i = 0; i < view->ncolumns; i++)
 		if (strcmp(view->columns[i].name, column.name) == 0)
 			identity.column = i;
+	if (strcmp(column.name, "discriminator") == 0 ||
+		(identity.column >= 0 && (column.reference < 0 ||
+								  view->columns[identity.column].reference != column.reference)))
+		ProblemAt(set->problems, entry->place,
+				  "identityJsonPaths: the view would need another column \"%s\" for %s.", column.name, path);
 	if (identity.column < 0)
-		identity.column = MODEL_APPEND(view->columns, view->ncolumns, column);
+		identity.column = APPEND(view->columns, view->ncolumns, column);
 	if (column.reference >= 0)
 		model->references[column.reference].column = identity.column;
-	MODEL_APPEND(model->identity, model->nidentity, identity);
+	APPEND(model->identity, model->nidentity, identity);
 }
 
 /* Do two columns of subclasses hold the same value of the shared identity? */
@@ -594,12 +603,12 @@ ModelBindAbstract(ModelSet *set, ModelEntry *entry)
 	view.scope_path = "$";
 	view.parent = -1;
 	view.nkeys = 1;
-	MODEL_APPEND(entry->model->tables, entry->model->ntables, view);
-	MODEL_APPEND(entry->model->tables[0].columns, entry->model->tables[0].ncolumns, id);
+	APPEND(entry->model->tables, entry->model->ntables, view);
+	APPEND(entry->model->tables[0].columns, entry->model->tables[0].ncolumns, id);
 	entry->model->member_schema = view.schema;
 	entry->model->member_table = NamePhysical(psprintf("%s_Member", abstract->name));
 	foreach(cell, abstract->identity_paths)
-		AddViewColumn(entry, lfirst(cell), first->model, ordinal++);
+		AddViewColumn(set, entry, lfirst(cell), first->model, ordinal++);
 }
 
 /* Query fields: the document's id, or a value that the root can reach. */
@@ -631,9 +640,9 @@ ModelBindQueries(ModelSet *set, ModelEntry *entry)
 		if (index < 0)
 		{
 			field.name = pstrdup(source->field);
-			index = MODEL_APPEND(model->queries, model->nqueries, field);
+			index = APPEND(model->queries, model->nqueries, field);
 		}
-		MODEL_APPEND(model->queries[index].paths, model->queries[index].npaths, path);
+		APPEND(model->queries[index].paths, model->queries[index].npaths, path);
 	}
 }
 
@@ -659,7 +668,7 @@ UniqueColumns(const ResourceModel *model, int table,
 	const TableModel *t = &model->tables[table];
 
 	for (int i = 0; i < t->nkeys - 1; i++)
-		MODEL_APPEND(unique->columns, unique->ncolumns, i);
+		APPEND(unique->columns, unique->ncolumns, i);
 	for (int i = 0; i < uniqueness->nmembers; i++)
 	{
 		char	   *path = psprintf("%s%s", uniqueness->array_path, uniqueness->members[i]);
@@ -687,7 +696,7 @@ UniqueColumns(const ResourceModel *model, int table,
 		for (int j = 0; j < unique->ncolumns; j++)
 			listed |= unique->columns[j] == column;
 		if (!listed)
-			MODEL_APPEND(unique->columns, unique->ncolumns, column);
+			APPEND(unique->columns, unique->ncolumns, column);
 	}
 	return FitsIndex(t, unique);
 }
@@ -708,7 +717,7 @@ AddUnique(ResourceModel *model, int table, UniqueModel *unique)
 	for (int i = 0; i < t->nuniques; i++)
 		if (strcmp(t->uniques[i].name, unique->name) == 0)
 			return unique->name;
-	MODEL_APPEND(t->uniques, t->nuniques, *unique);
+	APPEND(t->uniques, t->nuniques, *unique);
 	return unique->name;
 }
 
@@ -762,14 +771,14 @@ BindUniqueness(ModelSet *set, ModelEntry *entry, const ApiUniqueness *source)
 			ProblemAt(set->problems, source->place, "%s lies in another array than the values before it.", path);
 			return;
 		}
-		MODEL_APPEND(uniqueness.members, uniqueness.nmembers, pstrdup(bracket + 3));
+		APPEND(uniqueness.members, uniqueness.nmembers, pstrdup(bracket + 3));
 	}
 	if (UniquenessKnown(model, &uniqueness))
 		return;
 	table = TableOfScope(model, uniqueness.array_path);
 	if (table >= 0 && UniqueColumns(model, table, &uniqueness, &unique))
 		uniqueness.constraint = AddUnique(model, table, &unique);
-	MODEL_APPEND(model->uniqueness, model->nuniqueness, uniqueness);
+	APPEND(model->uniqueness, model->nuniqueness, uniqueness);
 }
 
 /* A collection of bare references: each document once within its parent. */
@@ -784,8 +793,8 @@ AddBareReferenceKeys(ResourceModel *model)
 		if (!t->bare_references)
 			continue;
 		for (int j = 0; j < t->nkeys - 1; j++)
-			MODEL_APPEND(unique.columns, unique.ncolumns, j);
-		MODEL_APPEND(unique.columns, unique.ncolumns, t->nkeys);
+			APPEND(unique.columns, unique.ncolumns, j);
+		APPEND(unique.columns, unique.ncolumns, t->nkeys);
 		AddUnique(model, i, &unique);
 	}
 }
@@ -824,7 +833,7 @@ BindEquality(ModelSet *set, ModelEntry *entry, const ApiEquality *source)
 			return;				/* extensions repeat the core's */
 	equality.source = pstrdup(source->source);
 	equality.target = pstrdup(source->target);
-	MODEL_APPEND(model->equalities, model->nequalities, equality);
+	APPEND(model->equalities, model->nequalities, equality);
 }
 
 /* Uniqueness in arrays, and values that must be equal. */

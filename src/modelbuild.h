@@ -57,15 +57,6 @@ extern void ModelRankIdentities(ModelSet *set);
 extern void ModelOrderLoads(ModelSet *set);
 extern void ModelProject(ModelSet *set, ModelEntry *entry);
 
-/*
- * Append an element to an array member of a model and return its index.  The
- * array moves, so keep indices, not pointers.
- */
-#define MODEL_APPEND(array, count, element) \
-	((array) = ModelGrow((array), (count), sizeof(*(array))), \
-	 (array)[(count)] = (element), (count)++)
-
-extern void *ModelGrow(void *array, int count, size_t size);
 extern bool PathEndsIn(const char *path, const char *ending);
 
 #endif							/* DMS_MODELBUILD_H */

@@ -349,6 +349,19 @@ ResourceFind(const char *project, const char *resource)
 	return found;
 }
 
+/*
+ * Are both the same resource?  One that was found before the session had to load
+ * everything anew is not at the same place.
+ */
+bool
+ResourceIsSame(const Resource *left, const Resource *right)
+{
+	if (left == right || FAULT_SKIP("same_resource"))
+		return left == right;
+	return strcmp(left->model->project, right->model->project) == 0 &&
+		strcmp(left->model->resource, right->model->resource) == 0;
+}
+
 /* Abstract resources have no documents of their own. */
 void
 ResourceRefuseAbstract(const Resource *resource)

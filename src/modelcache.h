@@ -51,6 +51,7 @@ extern void ModelCacheInit(void);
 extern Resource *ResourceFind(const char *project, const char *resource);
 extern Resource *ResourceAtEndpoint(const char *project, const char *endpoint);
 extern Resource *ResourceLookup(const char *project, const char *resource);
+extern bool ResourceIsSame(const Resource *left, const Resource *right);
 extern void ResourceRefuseAbstract(const Resource *resource);
 
 #endif							/* DMS_MODELCACHE_H */

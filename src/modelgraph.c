@@ -6,6 +6,7 @@
  */
 #include "postgres.h"
 
+#include "grow.h"
 #include "miscadmin.h"
 #include "modelbuild.h"
 
@@ -244,7 +245,7 @@ JoinTo(ProjectionModel *projection, int from, const char *from_column,
 	join.table = pstrdup(table);
 	join.from = from;
 	join.from_column = from_column ? pstrdup(from_column) : NULL;
-	return MODEL_APPEND(projection->joins, projection->njoins, join);
+	return APPEND(projection->joins, projection->njoins, join);
 }
 
 /* Follow one identity value to the column that holds it. */
@@ -305,7 +306,7 @@ ProjectEntry(ModelSet *set, ModelEntry *entry)
 		value.path = pstrdup(entry->model->identity[i].path);
 		value.lower = entry->model->identity[i].lower;
 		ProjectValue(set, &projection, entry, value.path, 0, &value);
-		MODEL_APPEND(projection.values, projection.nvalues, value);
+		APPEND(projection.values, projection.nvalues, value);
 	}
 	return projection;
 }
@@ -316,7 +317,7 @@ ModelProject(ModelSet *set, ModelEntry *entry)
 {
 	ResourceModel *model = entry->model;
 
-	MODEL_APPEND(model->projections, model->nprojections, ProjectEntry(set, entry));
+	APPEND(model->projections, model->nprojections, ProjectEntry(set, entry));
 	for (int i = 0; i < model->nreferences; i++)
 	{
 		ReferenceModel *r = &model->references[i];
@@ -328,7 +329,7 @@ ModelProject(ModelSet *set, ModelEntry *entry)
 				strcmp(model->projections[j].resource, r->resource) == 0)
 				r->projection = j;
 		if (r->projection < 0)
-			r->projection = MODEL_APPEND(model->projections, model->nprojections,
-										 ProjectEntry(set, ModelSetFind(set, r->project, r->resource)));
+			r->projection = APPEND(model->projections, model->nprojections,
+								   ProjectEntry(set, ModelSetFind(set, r->project, r->resource)));
 	}
 }

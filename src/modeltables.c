@@ -6,6 +6,7 @@
 
 #include "access/htup_details.h"
 #include "catalog/heap.h"
+#include "grow.h"
 #include "miscadmin.h"
 #include "modelbuild.h"
 #include "naming.h"
@@ -27,22 +28,6 @@ typedef struct Place
 } Place;
 
 static int	WalkObject(Walk *walk, const SchemaNode *node, const Place *place);
-
-/* Grow an array by one, in steps that double. */
-void *
-ModelGrow(void *array, int count, size_t size)
-{
-	if (array == NULL)
-		return palloc0(size * 4);
-	if (count >= 4 && (count & (count - 1)) == 0)
-	{
-		char	   *grown = repalloc(array, size * count * 2);
-
-		memset(grown + size * count, 0, size * count);
-		return grown;
-	}
-	return array;
-}
 
 /* Is there an entry in documentPathsMapping for this place? */
 static ApiMapping *
@@ -99,7 +84,7 @@ ModelAddColumn(ModelEntry *entry, int table, const char *title,
 	TableModel *t = &entry->model->tables[table];
 
 	column.name = NamePhysical(title);
-	return MODEL_APPEND(t->columns, t->ncolumns, column);
+	return APPEND(t->columns, t->ncolumns, column);
 }
 
 /* Note a name that the table cannot have, or has already. */
@@ -149,7 +134,7 @@ AddTable(Walk *walk, TableKind kind, const char *schema, const char *title,
 	table.kind = kind;
 	table.parent = parent;
 	entry->segments = lappend(entry->segments, pstrdup(segment));
-	return MODEL_APPEND(entry->model->tables, entry->model->ntables, table);
+	return APPEND(entry->model->tables, entry->model->ntables, table);
 }
 
 /*
@@ -193,21 +178,34 @@ CopyKey(Walk *walk, int table, int from)
 	{
 		ColumnModel copy = model->tables[from].columns[i];
 
-		MODEL_APPEND(model->tables[table].columns, model->tables[table].ncolumns, copy);
+		APPEND(model->tables[table].columns, model->tables[table].ncolumns, copy);
 	}
 	model->tables[table].nkeys = model->tables[from].nkeys;
 }
 
-/* Does an element hold one reference and nothing else? */
+/*
+ * Does an element hold one reference and nothing else?  What extensions add to it
+ * does not change what it is.
+ */
 static bool
 IsBareReference(const Walk *walk, const SchemaNode *element, const char *path)
 {
-	SchemaProperty *only;
+	const SchemaProperty *only = NULL;
 	ApiMapping *mapping;
+	ListCell   *cell;
 
-	if (list_length(element->properties) != 1)
+	foreach(cell, element->properties)
+	{
+		const SchemaProperty *property = lfirst(cell);
+
+		if (strcmp(property->name, "_ext") == 0)
+			continue;
+		if (only != NULL)
+			return false;
+		only = property;
+	}
+	if (only == NULL)
 		return false;
-	only = linitial(element->properties);
 	mapping = FindMapping(walk->entry->api, psprintf("%s.%s", path, only->name));
 	return mapping != NULL && !mapping->descriptor;
 }
@@ -346,7 +344,7 @@ AddReference(Walk *walk, const ApiMapping *mapping, int table)
 	reference.table = table;
 	reference.column = -1;
 	reference.projection = -1;
-	return MODEL_APPEND(model->references, model->nreferences, reference);
+	return APPEND(model->references, model->nreferences, reference);
 }
 
 static int
@@ -357,7 +355,7 @@ AddScope(Walk *walk, const char *path, int table)
 
 	scope.path = pstrdup(path);
 	scope.table = table;
-	return MODEL_APPEND(model->scopes, model->nscopes, scope);
+	return APPEND(model->scopes, model->nscopes, scope);
 }
 
 /* Is the value one that the reference is made of? */
@@ -387,6 +385,26 @@ NewProperty(const SchemaProperty *source)
 	return property;
 }
 
+/* Digits of a decimal, from decimalPropertyValidationInfos. */
+static void
+ApplyDecimal(Walk *walk, const char *path, ValueModel *value)
+{
+	ListCell   *cell;
+
+	foreach(cell, walk->entry->api->decimals)
+	{
+		ApiDecimal *decimal = lfirst(cell);
+
+		if (strcmp(decimal->path, path) != 0)
+			continue;
+		if (value->type != VALUE_NUMERIC)
+			ProblemAt(walk->set->problems, walk->entry->place,
+					  "%s has decimal digits, but is not a number.", path);
+		value->precision = decimal->total_digits;
+		value->scale = decimal->decimal_places;
+	}
+}
+
 /* The values inside a reference object: typed, but without columns. */
 static int
 WalkReference(Walk *walk, const SchemaNode *node, const ApiMapping *mapping,
@@ -408,31 +426,12 @@ WalkReference(Walk *walk, const SchemaNode *node, const ApiMapping *mapping,
 					  "%s.%s is not one of the values that the reference is made of.", path, source->name);
 			continue;
 		}
+		ApplyDecimal(walk, psprintf("%s.%s", path, source->name), &source->node->value);
 		property.kind = PROPERTY_MEMBER;
 		property.value = source->node->value;
-		MODEL_APPEND(s->properties, s->nproperties, property);
+		APPEND(s->properties, s->nproperties, property);
 	}
 	return scope;
-}
-
-/* Digits of a decimal, from decimalPropertyValidationInfos. */
-static void
-ApplyDecimal(Walk *walk, const char *path, ValueModel *value)
-{
-	ListCell   *cell;
-
-	foreach(cell, walk->entry->api->decimals)
-	{
-		ApiDecimal *decimal = lfirst(cell);
-
-		if (strcmp(decimal->path, path) != 0)
-			continue;
-		if (value->type != VALUE_NUMERIC)
-			ProblemAt(walk->set->problems, walk->entry->place,
-					  "%s has decimal digits, but is not a number.", path);
-		value->precision = decimal->total_digits;
-		value->scale = decimal->decimal_places;
-	}
 }
 
 /* Below "_ext": one scope and one table a project. */
@@ -466,7 +465,7 @@ WalkExtensions(Walk *walk, const SchemaNode *node, const Place *place, int scope
 		property.kind = PROPERTY_EXTENSION;
 		property.scope = WalkObject(walk, source->node, &below);
 		s = &walk->entry->model->scopes[scope];
-		MODEL_APPEND(s->properties, s->nproperties, property);
+		APPEND(s->properties, s->nproperties, property);
 	}
 }
 
@@ -560,7 +559,7 @@ WalkProperty(Walk *walk, const SchemaProperty *source, const Place *place,
 	else
 		WalkValue(walk, source, place, path, mapping, &property);
 	s = &walk->entry->model->scopes[scope];
-	MODEL_APPEND(s->properties, s->nproperties, property);
+	APPEND(s->properties, s->nproperties, property);
 }
 
 /* An object and everything in it; properties come in byte order. */

@@ -15,6 +15,7 @@
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
+#include "grow.h"
 #include "lowercase.h"
 #include "miscadmin.h"
 #include "plan.h"
@@ -63,14 +64,12 @@ struct DocumentQuery
 	int			nconditions;
 	pg_uuid_t  *ids;			/* to be looked up */
 	int			nids;
-	int			ids_capacity;
 	IdSet	   *found;
 	StringInfoData where;
 	bool		impossible;		/* no document can match */
 	Datum	   *values;			/* parameters */
 	Oid		   *types;
 	int			nargs;
-	int			args_capacity;
 };
 
 /* --- which terms there are ------------------------------------------------ */
@@ -78,14 +77,7 @@ struct DocumentQuery
 static void
 AddId(DocumentQuery *query, const pg_uuid_t *id)
 {
-	if (query->nids == query->ids_capacity)
-	{
-		query->ids_capacity = Max(16, query->ids_capacity * 2);
-		query->ids = query->ids ?
-			repalloc(query->ids, sizeof(pg_uuid_t) * query->ids_capacity) :
-			palloc(sizeof(pg_uuid_t) * query->ids_capacity);
-	}
-	query->ids[query->nids++] = *id;
+	APPEND(query->ids, query->nids, *id);
 }
 
 /*
@@ -287,18 +279,9 @@ AddCondition(DocumentQuery *query, const Filter *filter)
 static int
 AddArg(DocumentQuery *query, Datum value, Oid type)
 {
-	if (query->nargs == query->args_capacity)
-	{
-		query->args_capacity = Max(8, query->args_capacity * 2);
-		query->values = query->values ?
-			repalloc(query->values, sizeof(Datum) * query->args_capacity) :
-			palloc(sizeof(Datum) * query->args_capacity);
-		query->types = query->types ?
-			repalloc(query->types, sizeof(Oid) * query->args_capacity) :
-			palloc(sizeof(Oid) * query->args_capacity);
-	}
+	GROW(query->values, query->nargs);
 	query->values[query->nargs] = value;
-	query->types[query->nargs++] = type;
+	APPEND(query->types, query->nargs, type);
 	return query->nargs;
 }
 

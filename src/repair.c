@@ -16,6 +16,7 @@
 #include "closure.h"
 #include "fmgr.h"
 #include "funcapi.h"
+#include "grow.h"
 #include "miscadmin.h"
 #include "modelcache.h"
 #include "plan.h"
@@ -111,7 +112,6 @@ typedef struct Findings
 	int64	   *ids;
 	char	  **expected;
 	int			n;
-	int			capacity;
 	int			before;			/* how many there were in the last round */
 	int64		mended;			/* over all rounds */
 } Findings;
@@ -143,9 +143,7 @@ FindingsOf(Repair *repair, const char *kind)
 	for (int i = 0; i < repair->n; i++)
 		if (strcmp(repair->findings[i].kind, kind) == 0)
 			return &repair->findings[i];
-	repair->findings = repair->findings ?
-		repalloc(repair->findings, sizeof(Findings) * (repair->n + 1)) :
-		palloc(sizeof(Findings));
+	GROW(repair->findings, repair->n);
 	added = &repair->findings[repair->n++];
 	memset(added, 0, sizeof(Findings));
 	added->kind = pstrdup(kind);
@@ -156,18 +154,9 @@ FindingsOf(Repair *repair, const char *kind)
 static void
 AddFinding(Findings *findings, int64 id, const char *expected)
 {
-	if (findings->n == findings->capacity)
-	{
-		findings->capacity = Max(64, findings->capacity * 2);
-		findings->ids = findings->ids ?
-			repalloc_huge(findings->ids, sizeof(int64) * findings->capacity) :
-			palloc(sizeof(int64) * findings->capacity);
-		findings->expected = findings->expected ?
-			repalloc_huge(findings->expected, sizeof(char *) * findings->capacity) :
-			palloc(sizeof(char *) * findings->capacity);
-	}
+	GROW(findings->ids, findings->n);
 	findings->ids[findings->n] = id;
-	findings->expected[findings->n++] = expected ? pstrdup(expected) : NULL;
+	APPEND(findings->expected, findings->n, expected ? pstrdup(expected) : NULL);
 }
 
 /* Audit the scope, as the caller; returns how many findings can be mended. */

@@ -212,7 +212,7 @@ GetOne(const Request *request, Target *target, MemoryContext context, Response *
 	found = ReadDocument(&target->uuid, context, &result);
 	SnapshotEnd();
 	response->status = 404;
-	if (!found || result.resource != target->resource)
+	if (!found || !ResourceIsSame(result.resource, target->resource))
 		return;
 	AddEtag(response, result.document.etag);
 	RequestParseEtags(request->if_none_match, true, &known);
@@ -250,6 +250,7 @@ Dispatch(const Request *request, Response *response)
 	else
 		ReadBegin(&session);
 	Route(request, &target);
+	FAULT_PAUSE("behind_route");
 	if (!MethodFits(request, &target))
 	{
 		MemoryContextSwitchTo(context);

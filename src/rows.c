@@ -37,7 +37,7 @@ ReadTable(Resource *resource, int table, int64 document_id, RowSet *stored)
 	if (parent >= 0 && stored[parent].nrows == 0)
 		return;
 	KeyReadIds(RowStatementScan(resource, table), RowStatementRead(resource, table), &document_id, 1, &read);
-	rows->nrows = rows->capacity = read.nrows;
+	rows->nrows = read.nrows;
 	rows->rows = palloc(sizeof(Row) * Max(read.nrows, 1));
 	for (int i = 0; i < read.nrows; i++)
 	{

@@ -11,6 +11,7 @@
 #include "access/xact.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
+#include "fmgr.h"
 #include "report.h"
 #include "storage/lmgr.h"
 #include "store.h"
@@ -20,18 +21,18 @@
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
+PG_FUNCTION_INFO_V1(dms_require_store);
+
 static const char *const table_names[STORE_TABLES] = {
 	[STORE_DOCUMENT] = "document",
 	[STORE_REFERENCE_EDGE] = "referenceedge",
 	[STORE_RESOURCE_MODEL] = "resourcemodel",
-	[STORE_EFFECTIVE_SCHEMA] = "effectiveschema",
 };
 
 static Oid	table_oids[STORE_TABLES];
 static bool tables_known = false;
 static Oid	owner = InvalidOid;
 static uint64 generation = 1;
-static uint64 deploys = 1;
 static bool lock_nowait = false;
 
 /*
@@ -46,8 +47,6 @@ StoreInvalidate(Datum arg pg_attribute_unused(), Oid relid)
 			tables_known = false;
 	if (relid == InvalidOid || relid == table_oids[STORE_RESOURCE_MODEL])
 		generation++;
-	if (relid == InvalidOid || relid == table_oids[STORE_EFFECTIVE_SCHEMA])
-		deploys++;
 }
 
 void
@@ -158,18 +157,16 @@ StoreGeneration(void)
 	return generation;
 }
 
-/*
- * Changes whenever another schema may have been deployed.  Unlike the stored
- * models, the table of deploys is too small for autovacuum to look at.
- */
-uint64
-StoreDeploys(void)
-{
-	return deploys;
-}
-
 bool
 StoreLockNowait(void)
 {
 	return lock_nowait;
+}
+
+/* For functions in SQL: an error that says what to do where there is no store. */
+Datum
+dms_require_store(PG_FUNCTION_ARGS)
+{
+	(void) StoreTable(STORE_DOCUMENT);
+	PG_RETURN_VOID();
 }

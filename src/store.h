@@ -15,7 +15,6 @@ typedef enum StoreTableId
 	STORE_DOCUMENT,
 	STORE_REFERENCE_EDGE,
 	STORE_RESOURCE_MODEL,
-	STORE_EFFECTIVE_SCHEMA,
 	STORE_TABLES
 } StoreTableId;
 
@@ -26,7 +25,6 @@ extern Oid	StoreOwner(void);
 extern void StoreGate(LOCKMODE mode);
 extern void StoreGateClose(void);
 extern uint64 StoreGeneration(void);
-extern uint64 StoreDeploys(void);
 extern bool StoreLockNowait(void);
 
 #endif							/* DMS_STORE_H */

@@ -11,6 +11,7 @@
 
 #include "catalog/pg_type.h"
 #include "faults.h"
+#include "grow.h"
 #include "miscadmin.h"
 #include "storedpage.h"
 #include "projection.h"
@@ -80,15 +81,9 @@ ReadTables(StoredPage *page, const int64 *ids, int n)
 static void
 AddTarget(StoredTargets *targets, int64 document_id)
 {
-	if (targets->n == targets->capacity)
-	{
-		targets->capacity = Max(32, targets->capacity * 2);
-		targets->targets = targets->targets ?
-			repalloc_huge(targets->targets, sizeof(StoredTarget) * targets->capacity) :
-			palloc(sizeof(StoredTarget) * targets->capacity);
-	}
-	targets->targets[targets->n].document_id = document_id;
-	targets->targets[targets->n++].row = -1;
+	StoredTarget target = {.document_id = document_id,.row = -1};
+
+	APPEND(targets->targets, targets->n, target);
 }
 
 /* Where the targets of a reference are kept. */

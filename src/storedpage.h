@@ -24,7 +24,6 @@ typedef struct StoredTargets
 {
 	StoredTarget *targets;		/* by id, each once */
 	int			n;
-	int			capacity;
 	StoredRows	rows;
 } StoredTargets;
 

@@ -11,6 +11,7 @@
 #include "documents.h"
 #include "faults.h"
 #include "fmgr.h"
+#include "identitylocks.h"
 #include "plan.h"
 #include "report.h"
 #include "resolve.h"
@@ -28,7 +29,7 @@ LockClosure(const Write *write, const pg_uuid_t *uuid, int64 document_id)
 	Closure    *closure = ClosureLock(&document_id, 1);
 
 	if (!ClosureHas(closure, document_id))
-		WriteRaiseGone(write, uuid);
+		RaiseGone(&write->precondition, uuid);
 	return closure;
 }
 
@@ -62,12 +63,12 @@ LockToUpdate(Write *write, const pg_uuid_t *uuid, int64 document_id,
 		if (WriteLockFound(&request))
 			return NULL;
 		if (!request.found)
-			WriteRaiseGone(write, uuid);
+			RaiseGone(&write->precondition, uuid);
 		FAULT_PAUSE("after_moved");
 	}
 	closure = LockClosure(write, uuid, document_id);
 	if (!LockDocument(document_id, header))
-		WriteRaiseGone(write, uuid);
+		RaiseGone(&write->precondition, uuid);
 	return KeepsIdentity(write, document_id) ? NULL : closure;
 }
 
@@ -95,7 +96,7 @@ Update(Write *write, const pg_uuid_t *uuid, int64 document_id)
 	SnapshotBegin();
 	ResolveDocument(write->flat);
 	if (!HeaderRead(document_id, &header))
-		WriteRaiseGone(write, uuid);
+		RaiseGone(&write->precondition, uuid);
 	PreconditionCheck(&write->precondition, &header);
 	identity = WriteIdentityDiffers(write, document_id);
 	if (identity)
@@ -117,7 +118,7 @@ Update(Write *write, const pg_uuid_t *uuid, int64 document_id)
 	}
 	ResolveRefuseReferences(write->flat);
 	if (identity)
-		ClosureMakeRoom(&document_id, 1);
+		IdentitiesMakeRoom(&document_id, 1);
 	WriteLockChildren(write, document_id);
 	PG_TRY();
 	{
@@ -134,16 +135,10 @@ Update(Write *write, const pg_uuid_t *uuid, int64 document_id)
 static int64
 FindDocument(Write *write, const pg_uuid_t *uuid)
 {
-	Resource   *resource;
 	int64		document_id;
 
-	SnapshotBegin();
-	if (!DocumentFind(uuid, &document_id, &resource))
-		WriteRaiseGone(write, uuid);
-	SnapshotEnd();
-	if (write->resource != NULL && write->resource != resource)
-		WriteRaiseGone(write, uuid);
-	write->resource = resource;
+	if (!DocumentFindToWrite(uuid, &document_id, &write->resource))
+		RaiseGone(&write->precondition, uuid);
 	return document_id;
 }
 

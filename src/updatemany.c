@@ -13,6 +13,7 @@
 #include "edges.h"
 #include "etag.h"
 #include "funcapi.h"
+#include "identitylocks.h"
 #include "miscadmin.h"
 #include "report.h"
 #include "resolve.h"
@@ -106,7 +107,7 @@ FindItems(Batch *batch, Datum uuids)
 	SnapshotEnd();
 	for (int i = 0; i < batch->n; i++)
 		if (batch->items[i].document_id == 0)
-			WriteRaiseGone(&batch->items[i].write, batch->items[i].uuid);
+			RaiseGone(&batch->items[i].write.precondition, batch->items[i].uuid);
 }
 
 /* The document of the batch that will have this identity; NULL: none. */
@@ -244,9 +245,9 @@ LockItems(Batch *batch, const Closure *closure)
 
 		batch->position = item - batch->items;
 		if (item->identity && !ClosureHas(closure, item->document_id))
-			WriteRaiseGone(&item->write, item->uuid);
+			RaiseGone(&item->write.precondition, item->uuid);
 		if (!LockDocument(item->document_id, &item->header))
-			WriteRaiseGone(&item->write, item->uuid);
+			RaiseGone(&item->write.precondition, item->uuid);
 		SnapshotBegin();
 		identity = WriteIdentityDiffers(&item->write, item->document_id);
 		SnapshotEnd();
@@ -368,7 +369,7 @@ RunBatch(Batch *batch)
 	int			nwritten;
 
 	GatherSeeds(batch);
-	ClosureMakeRoom(batch->seeds, batch->nseeds);
+	IdentitiesMakeRoom(batch->seeds, batch->nseeds);
 	LockAllChildren(batch);
 	closure = ClosureLock(batch->seeds, batch->nseeds);
 	LockItems(batch, closure);
@@ -425,12 +426,14 @@ TakeArguments(Batch *batch, ArrayType *uuids, ArrayType *documents, Datum **bodi
 Datum
 dms_update_documents(PG_FUNCTION_ARGS)
 {
+	static const char *const names[] = {"document_uuids", "documents"};
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	Batch		batch = {0};
 	StoreSession session;
 	Datum	   *bodies;
 	ErrorContextCallback context;
 
+	RequireArguments(fcinfo, lengthof(names), names);
 	InitMaterializedSRF(fcinfo, 0);
 	WriteBegin(&session, "dms.update_documents()");
 	TakeArguments(&batch, PG_GETARG_ARRAYTYPE_P(0), PG_GETARG_ARRAYTYPE_P(1), &bodies);

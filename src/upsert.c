@@ -56,6 +56,26 @@ UpdateFound(Write *write, int64 document_id)
 	return WriteLockFound(&request) && WriteLocked(write, &header, NULL);
 }
 
+/*
+ * An identity whose document is gone was left behind by somebody else: looking
+ * for the document would never end.
+ */
+static void
+RefuseOrphan(const Write *write, int64 document_id)
+{
+	DocumentHeader header;
+	bool		orphan;
+
+	SnapshotBegin();
+	orphan = ResolveOwn(write->flat) == document_id && !HeaderRead(document_id, &header);
+	SnapshotEnd();
+	if (orphan)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("document " INT64_FORMAT " has an identity, but no row in dms.Document", document_id),
+				 errhint("dms.audit() lists what is wrong in the store.")));
+}
+
 /* Claim the identity, or find who has it, until one of both succeeds. */
 static void
 ClaimOrFind(Write *write, int64 document_id)
@@ -77,6 +97,7 @@ ClaimOrFind(Write *write, int64 document_id)
 		}
 		if (UpdateFound(write, document_id))
 			return;
+		RefuseOrphan(write, document_id);
 		document_id = FindOwn(write);
 	}
 }

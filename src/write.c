@@ -73,9 +73,9 @@ static Statement read_identity = {
 
 /* The document is not there; with an etag that was read, it was changed. */
 void
-WriteRaiseGone(const Write *write, const pg_uuid_t *uuid)
+RaiseGone(const Precondition *precondition, const pg_uuid_t *uuid)
 {
-	PreconditionCheckAbsent(&write->precondition);
+	PreconditionCheckAbsent(precondition);
 	ReportError(PROBLEM_NO_DOCUMENT, NULL, "there is no document %s",
 				DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(uuid))));
 }

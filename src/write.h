@@ -65,6 +65,6 @@ extern bool WriteFinish(Write *write, WriteOutcome outcome,
 						const DocumentHeader *header);
 extern void WriteResultValues(const WriteResult *result, Datum *values);
 extern Datum WriteResultRow(FunctionCallInfo fcinfo, const WriteResult *result);
-extern void WriteRaiseGone(const Write *write, const pg_uuid_t *uuid) pg_attribute_noreturn();
+extern void RaiseGone(const Precondition *precondition, const pg_uuid_t *uuid) pg_attribute_noreturn();
 
 #endif							/* DMS_WRITE_H */

@@ -95,6 +95,16 @@ BEGIN ATOMIC
 	SELECT DocumentUuid FROM dms.Document WHERE DocumentId = document_id;
 END;
 
+-- More messages about catalogs than the server keeps: a session that takes none in
+-- meanwhile must take everything for changed.
+CREATE OR REPLACE FUNCTION flood() RETURNS void LANGUAGE plpgsql VOLATILE AS $function$
+BEGIN
+	FOR i IN 1..500 LOOP
+		EXECUTE format('CREATE TEMPORARY TABLE flood%s (a int, b int, c int, d int)', i);
+		EXECUTE format('DROP TABLE flood%s', i);
+	END LOOP;
+END $function$;
+
 -- All that is stored, as a client would see it.
 CREATE OR REPLACE VIEW documents AS
 SELECT d.DocumentId AS id, d.ResourceName || ' ' || b.key AS document, d.Etag AS etag, b.body

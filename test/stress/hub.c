@@ -124,11 +124,7 @@ rename_hub(void *argument)
 	return NULL;
 }
 
-/*
- * A serialization failure or a deadlock, which is for the client to try again: a
- * session that missed too many messages of others must take it that there was a
- * deploy.
- */
+/* A serialization failure or a deadlock, which is for the client to try again. */
 static bool
 must_try_again(PGresult *result)
 {

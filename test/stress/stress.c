@@ -172,8 +172,8 @@ usage(void)
 		   "  --seed N              choices of another run\n"
 		   "  --single              one write a transaction, at Read Committed\n"
 		   "  --crashes             lost connections are expected; wait for the server\n"
-		   "  --hub                 instead: 16 sessions refer to one section, while it is\n"
-		   "                        renamed, and while another is deleted\n");
+		   "  --hub                 instead: 8 sessions refer to a section, while it is\n"
+		   "                        renamed, and 8 to another, while it is deleted\n");
 	exit(0);
 }
 

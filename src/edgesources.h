@@ -1,0 +1,22 @@
+/*
+ * edgesources.h
+ *		Which resource type is behind an edge source, and its rank.
+ */
+#ifndef DMS_EDGESOURCES_H
+#define DMS_EDGESOURCES_H
+
+#include "postgres.h"
+
+typedef struct KnownType
+{
+	char		project[257];
+	char		resource[257];
+	int			rank;
+} KnownType;
+
+extern void EdgeSourcesLoad(void);
+extern int	EdgeSourceType(int64 source);
+extern int	TypeByName(const char *project, const char *resource);
+extern const KnownType *TypeByNumber(int type);
+
+#endif							/* DMS_EDGESOURCES_H */

@@ -1,0 +1,23 @@
+/*
+ * grow.h
+ *		Arrays that grow by one element at a time.
+ */
+#ifndef DMS_GROW_H
+#define DMS_GROW_H
+
+#include "postgres.h"
+
+extern void *GrowArray(void *array, int count, size_t size);
+
+/* Make room for one element more than count. */
+#define GROW(array, count) \
+	((array) = GrowArray((array), (count), sizeof(*(array))))
+
+/*
+ * Append an element and return its index.  The array moves, so keep indices,
+ * not pointers.
+ */
+#define APPEND(array, count, element) \
+	(GROW(array, count), (array)[(count)] = (element), (count)++)
+
+#endif							/* DMS_GROW_H */

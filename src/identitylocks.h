@@ -1,0 +1,14 @@
+/*
+ * identitylocks.h
+ *		Update locks on identities, and the queue for them.
+ */
+#ifndef DMS_IDENTITYLOCKS_H
+#define DMS_IDENTITYLOCKS_H
+
+#include "postgres.h"
+
+extern void IdentitiesMakeRoom(const int64 *ids, int n);
+extern int64 *LockIdentities(const int64 *ids, int n, int *nlocked);
+extern bool LockIdentityFirst(int64 document_id);
+
+#endif							/* DMS_IDENTITYLOCKS_H */
