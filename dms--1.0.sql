@@ -237,7 +237,7 @@ CREATE TABLE dms.IdempotencyKeys (
 	StatusCode integer NOT NULL CONSTRAINT CK_StatusCode_Valid CHECK (StatusCode BETWEEN 100 AND 599),
 	ResponseHeaders jsonb,
 	ResponseBody text CONSTRAINT CK_ResponseBody_Size CHECK (octet_length(ResponseBody) <= 1048576),
-	ContentType varchar(256) CONSTRAINT CK_ContentType_Valid CHECK (ContentType ~ '^[^/;\s]+/[^/;\s]+ *(;.*)?$'),
+	ContentType varchar(256) CONSTRAINT CK_ContentType_Valid CHECK (ContentType ~ '^[^/;[:space:]]+/[^/;[:space:]]+ *(;.*)?$'),
 	CreatedAt timestamptz NOT NULL DEFAULT now(),
 	ClaimedAt timestamptz NOT NULL,
 	ExpiresAt timestamptz NOT NULL,
@@ -250,7 +250,7 @@ CREATE TABLE dms.IdempotencyKeys (
 ($ddl$CREATE INDEX IX_IdempotencyKeys_ExpiresAt ON dms.IdempotencyKeys (ExpiresAt)$ddl$),
 ($ddl$CREATE INDEX IX_IdempotencyKeys_Route_CreatedAt ON dms.IdempotencyKeys (Route, CreatedAt DESC)$ddl$),
 ($ddl$COMMENT ON TABLE dms.IdempotencyKeys IS 'requests that are to run once, and their answers'$ddl$),
-($ddl$COMMENT ON COLUMN dms.IdempotencyKeys.Id IS 'number of the row'$ddl$),
+($ddl$COMMENT ON COLUMN dms.IdempotencyKeys.Id IS 'id of the row'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.IdempotencyKeys.Key IS 'the key that the client chose'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.IdempotencyKeys.Route IS 'the decoded path of the request, without its query'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.IdempotencyKeys.HttpMethod IS 'the method of the request'$ddl$),
@@ -312,16 +312,17 @@ AS 'MODULE_PATHNAME', 'dms_plan_schema';
 COMMENT ON FUNCTION dms.plan_schema(json[]) IS
 'the DDL that deploying these ApiSchema files would run, one statement a row; runs nothing';
 
+CREATE FUNCTION dms.require_store() RETURNS void
+LANGUAGE C STABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'dms_require_store';
+COMMENT ON FUNCTION dms.require_store() IS
+'raises an error that says what to do where no schema is deployed';
+
 CREATE FUNCTION dms.instance_id() RETURNS uuid
 LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
-	-- Not by catching an error: parallel queries cannot.
-	IF to_regclass('dms.store') IS NULL THEN
-		RAISE object_not_in_prerequisite_state USING
-			MESSAGE = 'no schema is deployed in this database',
-			HINT = 'Call dms.deploy_schema() with the ApiSchema of your API first.';
-	END IF;
+	PERFORM dms.require_store();
 	RETURN (SELECT InstanceId FROM dms.Store);
 END
 $$;
@@ -388,7 +389,7 @@ COMMENT ON FUNCTION dms.update_document(uuid, json, bigint) IS
 
 CREATE FUNCTION dms.update_documents(document_uuids uuid[], documents json[])
 RETURNS SETOF dms.write_result
-LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
+LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'dms_update_documents';
 COMMENT ON FUNCTION dms.update_documents(uuid[], json[]) IS
 'writes several documents by their ids, all or none; they may swap identities';
@@ -536,6 +537,12 @@ AS 'MODULE_PATHNAME', 'dms_purge_idempotency_keys';
 COMMENT ON FUNCTION dms.purge_idempotency_keys() IS
 'lets go of all idempotency keys that have expired, and returns how many there were';
 
+CREATE FUNCTION dms.require_page(page integer, page_size integer) RETURNS void
+LANGUAGE C IMMUTABLE CALLED ON NULL INPUT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'dms_require_page';
+COMMENT ON FUNCTION dms.require_page(integer, integer) IS
+'raises an error where there cannot be such a page: both must be there, and not be negative';
+
 CREATE FUNCTION dms.idempotency_keys(route text DEFAULT NULL, from_time timestamptz DEFAULT NULL,
 	to_time timestamptz DEFAULT NULL, status integer DEFAULT NULL, page integer DEFAULT 0,
 	page_size integer DEFAULT 50)
@@ -546,6 +553,8 @@ LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 #variable_conflict use_column
 BEGIN
+	PERFORM dms.require_store();
+	PERFORM dms.require_page($5, $6);
 	RETURN QUERY
 	SELECT k.Id, k.Key::text, k.Route::text, k.HttpMethod::text, k.StatusCode, k.ResponseHeaders,
 		octet_length(k.ResponseBody), k.ContentType::text, k.CreatedAt, k.ExpiresAt, k.IsProcessed,
@@ -950,7 +959,7 @@ VALUES
 	'{}'::text[]),
 -- Reading runs with the rights of the caller, who needs the tables for it; the
 -- tables and views of resources are the readers' too.
-('reader', '{instance_id, resources, describe_resource, schema_diagram, resolve, get_document,
+('reader', '{require_store, instance_id, resources, describe_resource, schema_diagram, resolve, get_document,
 	query_documents, count_documents, referencing_documents, handle_request, process_request,
 	unavailable_response}',
 	'{store, document, referentialidentity, descriptor, edgesource, referenceedge,
@@ -963,7 +972,7 @@ VALUES
 	stored_identities, audit, audit_store, audit_scope, audit_rows, audit_references, audit_documents,
 	audit_edges, audit_identities, audit_descriptors, audit_members, audit_orphans, rebuild_edges, repair,
 	lock_identity_closure, recompute_identities, grant_access,
-	purge_idempotency_keys, idempotency_keys}',
+	purge_idempotency_keys, require_page, idempotency_keys}',
 	'{identitylock, idempotencykeys}')
 $$;
 COMMENT ON FUNCTION dms.access_levels() IS

@@ -68,7 +68,7 @@ SELECT request('POST', '/ed-fi/classPeriods', 'k3', '{"classPeriodName": "first"
 
 -- Keys that are none.
 SELECT request('POST', '/ed-fi/students', 'a b', student('1'));
-SELECT k, request('POST', '/ed-fi/students', k, student('9')) FROM unnest(ARRAY['ü', 'a_b', repeat('k', 129)]) AS k;
+SELECT k, request('POST', '/ed-fi/students', k, student('9')) FROM unnest(ARRAY['ü', 'a_b', repeat('k', 129), '', ' ']) AS k;
 SELECT request('POST', '/ed-fi/students', repeat('k', 128), student('3'));
 SELECT request('POST', '/ed-fi/' || repeat('s', 250), 'k1', student('1'));
 SELECT status FROM dms.handle_request('POST', '/ed-fi/students', '{"Idempotency-Key": ["k", "l"]}', student('1'));
@@ -157,6 +157,8 @@ SELECT key, http_route, http_method, status_code, response_body_bytes, content_t
 FROM dms.idempotency_keys(route => '/mine', page_size => 3);
 SELECT key FROM dms.idempotency_keys(route => '/mine', page => 1, page_size => 3);
 SELECT count(*) FROM dms.idempotency_keys(status => 102);
+SELECT count(*) FROM dms.idempotency_keys(page => -1);
+SELECT count(*) FROM dms.idempotency_keys(page_size => NULL);
 SELECT count(*) FROM dms.idempotency_keys(from_time => now() + '1 hour');
 SELECT count(*) = (SELECT count(*) FROM dms.IdempotencyKeys) FROM dms.idempotency_keys(to_time => now() + '1 hour');
 SELECT dms.purge_idempotency_keys();

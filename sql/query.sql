@@ -69,7 +69,7 @@ SELECT pg_temp.students('{"lastSurname": ["Byron", "Hopper"]}') AS either, pg_te
 -- Values are read by the type of their field: dates with or without a time,
 -- booleans, numbers by value.
 SELECT pg_temp.students('{"birthDate": "2010-01-03"}') AS date, pg_temp.students('{"birthDate": "1/3/2010"}') AS other_form,
-	pg_temp.students('{"birthDate": "2010-01-03T23:59:59-05:00"}') AS time_is_ignored,
+	pg_temp.students('{"birthDate": "2010-01-03T23:59:59-05:00"}') AS time_is_ignored, pg_temp.students('{"birthDate": " 2010-01-03 "}') AS blanks,
 	pg_temp.students('{"multipleBirthStatus": true}') AS yes, pg_temp.students('{"multipleBirthStatus": "FALSE"}') AS no;
 SELECT dms.count_documents('ed-fi', 'schools', '{"schoolId": 11}') AS number, dms.count_documents('ed-fi', 'schools', '{"schoolId": "11"}') AS string,
 	dms.count_documents('ed-fi', 'schools', '{"schoolId": 11.0}') AS by_value,

@@ -98,7 +98,8 @@ SELECT dms.resolve('ed-fi', 'school', '{"schoolId": 5}') = :'school' AS by_name,
 	dms.resolve('ed-fi', 'gradeLevelDescriptor',
 		'{"namespace": "uri://ed-fi.org/GradeLevelDescriptor", "codeValue": "Tenth Grade"}') = :'tenth' AS by_halves;
 SELECT dms.resolve('transport', 'busRoute', '{"busRouteNumber": "7", "schoolId": 5}') = :'route' AS by_names,
-	dms.resolve('ed-fi', 'school', '{"schoolId": 6}') IS NULL AS none;
+	dms.resolve('ed-fi', 'school', '{"schoolId": 6}') IS NULL AS none,
+	dms.resolve('transport', 'busRoute', '{"busRouteNumber": "7#$.x=7", "schoolId": 5}') IS NULL AS nobody_may_have_it;
 SELECT dms.resolve('ed-fi', 'school', '{"schoolId": "five", "city": "Bern"}');
 SELECT dms.resolve('ed-fi', 'school', '{}');
 SELECT dms.resolve('transport', 'busRoute', '{"busRouteNumber": "7", "schoolReference.schoolId": 5}');

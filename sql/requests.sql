@@ -147,7 +147,7 @@ SELECT request('PUT', '/ed-fi/sessions/' || :'session', (session(1, 'autumn') ||
 \set body '{"studentUniqueId": "1", "firstName": "Ada", "lastSurname": "King", "birthDate": "2014-02-03"}'
 SELECT request('POST', '/ed-fi/students', :'body', '{"If-Match": "\"2\""}');
 SELECT e, (dms.handle_request('POST', '/ed-fi/students', jsonb_build_object('IF-MATCH', e), :'body')).status
-FROM unnest(ARRAY['"3"', '3', '*', '"1", "3"', ' 3 ', 'W/"3"', '"x"', '"3', '99999999999999999999', ',', '']) AS e;
+FROM unnest(ARRAY['"3"', '3', '*', '"1", "3"', ' 3 ', 'W/"3"', '"x"', '"3', '"03"', '99999999999999999999', ',', '']) AS e;
 SELECT status FROM dms.handle_request('POST', '/ed-fi/students', '{"if-match": 3}', :'body');
 SELECT status FROM dms.handle_request('POST', '/ed-fi/students', '{"if-match": ["\"2\"", "\"3\""]}', :'body');
 SELECT status FROM dms.handle_request('POST', '/ed-fi/students', '{"if-match": "2", "If-Match": "3"}', :'body');
@@ -180,7 +180,7 @@ CREATE FUNCTION query(query text) RETURNS text LANGUAGE sql AS $$
 $$;
 SELECT request('GET', '/ed-fi/students?studentUniqueId=1&totalCount=true');
 SELECT request('GET', '/ed-fi/sessions?totalCount=true');
-SELECT q, query(q) FROM unnest(ARRAY['', '?', '?&&', '?limit=2', '?LIMIT=2&Offset=3', '?limit=0', '?limit=500&offset=9999999',
+SELECT q, query(q) FROM unnest(ARRAY['', '?', '?&&', '?limit=2', '?LIMIT=2&Offset=3', '?limit=0', '?limit=500&offset=9999999', '?offset=9223372036854775807',
 	'?limit=0&totalCount=TRUE', '?totalcount=false&limit=1', '?limit=2&totalCount=true&firstName=F1', '?firstName=F1&firstName=F2',
 	'?firstName=F1&FIRSTNAME=F2', '?firstname=F1&multipleBirthStatus=TRUE', '?lastSurname=%C3%98rsted+%26+S%C3%B8n&limit=1',
 	'?lastSurname=%c3%98rsted%20%26%20S%c3%b8n&limit=1', '?lastSurname=%27%20OR%201=1', '?birthDate=2014-02-01T10:00:00Z&limit=3',
@@ -251,6 +251,7 @@ SELECT * FROM dms.unavailable_response('{"CORRELATIONID": "c1"}');
 
 SELECT body ->> 'correlationId' FROM dms.handle_request('GET', '/x', '{"CorrelationId": "a \"b\""}');
 SELECT body ->> 'correlationId' FROM dms.handle_request('GET', '/x', '{"X-Correlation-ID": "c"}');
+SELECT body ->> 'correlationId' FROM dms.handle_request('GET', '/x', '{"X-Correlation-ID": "c", "correlationid": "d"}');
 SELECT plain(body ->> 'correlationId') FROM dms.handle_request('GET', '/x');
 SELECT plain(body ->> 'correlationId') FROM dms.handle_request('GET', '/x', NULL);
 SELECT request('GET', '/ed-fi/students', NULL, '[]');

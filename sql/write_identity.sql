@@ -112,6 +112,8 @@ SELECT outcome FROM dms.update_documents(ARRAY[:'first', :'second']::uuid[], ARR
 \set SHOW_CONTEXT errors
 \set VERBOSITY terse
 SELECT outcome FROM dms.update_documents(ARRAY[:'first']::uuid[], ARRAY['{}', '{}']::json[]);
+SELECT outcome FROM dms.update_documents(NULL, ARRAY['{}']::json[]);
+SELECT outcome FROM dms.update_documents(ARRAY[:'first']::uuid[], NULL);
 SELECT * FROM periods;
 
 -- A session is renamed together with an offering in it, whose body names the

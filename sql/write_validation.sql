@@ -102,9 +102,10 @@ CREATE EXTENSION dms;
 
 -- References that require nothing of their members, as many have; and an array
 -- that wants its elements to differ.
-SELECT dms.deploy_schema(jsonb_set(:'school'::jsonb
+SELECT dms.deploy_schema(jsonb_set(jsonb_set(:'school'::jsonb
 	#- '{projectSchema,resourceSchemas,studentSchoolAssociations,jsonSchemaForInsert,properties,graduationPlanReference,required}',
-	'{projectSchema,resourceSchemas,classPeriods,jsonSchemaForInsert,properties,meetingTimes,uniqueItems}', 'true')::json) IS NOT NULL AS deployed;
+	'{projectSchema,resourceSchemas,classPeriods,jsonSchemaForInsert,properties,meetingTimes,uniqueItems}', 'true'),
+	'{projectSchema,resourceSchemas,students,jsonSchemaForInsert,properties,gone_ids}', '{"type": "integer"}')::json) IS NOT NULL AS deployed;
 
 -- Writes a document and takes that back, or tells what is wrong where.
 CREATE FUNCTION findings(resource text, document json, OUT outcome text, OUT place text, OUT message text)
@@ -150,9 +151,15 @@ SELECT * FROM findings('Student', '{"firstName": 5, "firstName": "Ann"}');
 SELECT * FROM findings('Student', ('{' || :'ann' || ', "addresses": [{}, {"city": "a", "city": "b"}], "more": {"x": {"y": 1, "y": 1}}}')::json);
 SELECT * FROM findings('Student', ('{' || :'ann' || ', "more": [[{"x": {"y": 1, "y": 1}}]]}')::json);
 SELECT * FROM findings('Student', '{"a\u0062": 1, "ab": 2, "id": 1}');
+-- Each is told once, however often it stands there; and of very many, a hundred.
+SELECT * FROM findings('Student', '{"b": 1, "a": 1, "a": 2, "b": 2, "a": 3, "c": {"d": [{"e": 1, "e": 2}]}}');
+SELECT * FROM findings('Student', (SELECT json_object_agg(n % 9, n) FROM generate_series(1, 30) AS n));
+SELECT outcome, message, count(*), min(length(place)) AS shortest
+FROM findings('Student', (SELECT json_object_agg(n % 5000, n) FROM generate_series(1, 9999) AS n)) GROUP BY 1, 2;
 
 -- Then: no id in an upsert, in any case.
 SELECT * FROM findings('Student', '{"Id": null}');
+SELECT * FROM findings('Student', '{"id": "1", "firstName": 5, "ID": "1"}');
 
 -- Then the schema: everything that is wrong is told at once.
 SELECT * FROM findings('Student', '{"firstName": "", "lastSurname": 7, "birthDate": "soon", "multipleBirthStatus": "perhaps",
@@ -168,9 +175,12 @@ SELECT * FROM findings('Student', ('{' || :'ann' || ', "FirstName": 5, "_ext": {
 SET dms.unknown_properties = 'notice';
 SET client_min_messages = notice;
 SELECT * FROM findings('Student', ('{' || :'ann' || ', "FirstName": 5, "addresses": [{"x": 1, "streetNumberName": "1 Elm"}], "_etag": "1", "link": {}}')::json);
+-- Also where the array counts as absent, since it holds nothing else.
+SELECT * FROM findings('Student', ('{' || :'ann' || ', "addresses": [{"ciyt": "Bend"}, null, {}]}')::json);
 SET client_min_messages = warning;
 SET dms.unknown_properties = 'refuse';
 SELECT * FROM findings('Student', ('{' || :'ann' || ', "FirstName": 5, "more": {"deep": [1, [2]]}, "_etag": "1", "link": {}}')::json);
+SELECT * FROM findings('Student', ('{' || :'ann' || ', "addresses": [{"ciyt": "Bend"}, null, {}]}')::json);
 RESET dms.unknown_properties;
 
 -- Arrays at the top that hold nothing, or nothing but empty objects, are
@@ -243,6 +253,10 @@ SELECT dms.upsert_document('Ed-Fi', 'Student', '{"studentUniqueId": "604822", "f
 -- A thousand findings are enough.
 SELECT count(*), count(*) FILTER (WHERE place IS NULL) AS not_listed, max(message) FILTER (WHERE place IS NULL) AS message
 FROM findings('Student', ('{' || :'ann' || ', "addresses": [' || (SELECT string_agg('{"city": 5}', ',') FROM generate_series(1, 400)) || ']}')::json);
+
+-- A property may have any name, also one that the store's own functions use.
+SELECT dms.delete_document(document_uuid) AS deleted
+FROM dms.upsert_document('Ed-Fi', 'Student', ('{' || :'ann' || ', "gone_ids": 5}')::json);
 
 \c :database
 DROP DATABASE dms_validation;

@@ -58,9 +58,28 @@ IsOfResponse(const char *name)
 		strcmp(name, "link") == 0;
 }
 
+/* A body whose document has no id yet must not have one, in any case. */
+static void
+RefuseId(const JNode *body)
+{
+	Problem    *problem = NULL;
+
+	foreach_child(child, body)
+	{
+		if (pg_strcasecmp(child->name, "id") != 0)
+			continue;
+		if (problem == NULL)
+			problem = ProblemNew(PROBLEM_BODY_NOT_VALID);
+		ProblemAt(problem, JsonTreePath(child),
+				  "must not be given: the id of a document is assigned by the store.");
+	}
+	if (problem != NULL)
+		ProblemRaise(problem, "document is not valid");
+}
+
 /* Take the "id" out of the body; *id is its text. */
 static void
-TakeId(JNode *body, BodyPurpose purpose, const char **id)
+TakeId(JNode *body, const char **id)
 {
 	JNode	  **link = &body->first;
 
@@ -71,14 +90,6 @@ TakeId(JNode *body, BodyPurpose purpose, const char **id)
 		JNode	   *child = *link;
 		bool		exact = strcmp(child->name, "id") == 0;
 
-		if (purpose == BODY_FOR_UPSERT && pg_strcasecmp(child->name, "id") == 0)
-		{
-			Problem    *problem = ProblemNew(PROBLEM_BODY_NOT_VALID);
-
-			ProblemAt(problem, JsonTreePath(child),
-					  "must not be given: the id of a document is assigned by the store.");
-			ProblemRaise(problem, "document is not valid");
-		}
 		if (exact && child->kind != JNODE_NULL)
 			*id = child->kind == JNODE_STRING ? child->text : "";
 		if (exact)
@@ -99,16 +110,21 @@ BodyParse(const char *text, int len, BodyPurpose purpose, const char **id)
 	JsonFault	fault;
 	JNode	   *body = JsonTreeParse(text, len, &fault);
 	Problem    *problem;
+	ListCell   *cell;
 
 	if (body != NULL && body->kind == JNODE_OBJECT)
 	{
-		TakeId(body, purpose, id);
+		if (purpose == BODY_FOR_UPSERT)
+			RefuseId(body);
+		TakeId(body, id);
 		return body;
 	}
 	problem = ProblemNew(PROBLEM_BODY_NOT_VALID);
-	if (body == NULL)
+	foreach(cell, fault.duplicates)
+		ProblemAt(problem, JsonTreePath(lfirst(cell)), "%s", fault.message);
+	if (body == NULL && fault.duplicates == NIL)
 		ProblemAt(problem, fault.path, "%s", fault.message);
-	else
+	if (body != NULL)
 		ProblemAt(problem, "$", "must be an object, not %s.", JsonTreeKindName(body));
 	ProblemRaise(problem, "document is not valid");
 }
@@ -259,7 +275,13 @@ CheckArray(BodyState *state, const PropertyModel *property, JNode *node)
 	}
 	if (node->parent->parent == NULL &&
 		OnlyEmptyObjects(state->model, property->scope, node))
+	{
+		/* What nobody knows in them is told all the same. */
+		foreach_child(child, node)
+			if (child->kind == JNODE_OBJECT)
+			CheckMembers(state, &state->model->scopes[property->scope], child);
 		return false;
+	}
 	CheckElements(state, property, node);
 	if (node->nchildren < property->min_items)
 		ProblemAt(state->schema, JsonTreePath(node), "must hold at least %d element%s.",

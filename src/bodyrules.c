@@ -84,11 +84,8 @@ CheckComplete(Problem *problem, const ReferenceModel *reference, JNode *body)
 
 		for (int i = 0; i < reference->nmembers; i++)
 			if (JsonTreeMember(node, reference->members[i].name) == NULL)
-			{
 				ProblemAt(problem, JsonTreePath(node), "is incomplete: %s is missing.",
 						  reference->members[i].name);
-				break;
-			}
 	}
 }
 

@@ -531,6 +531,7 @@ WriteDeleteTrigger(Writer *writer)
 
 	initStringInfo(&body);
 	appendStringInfoString(&body,
+						   "#variable_conflict use_variable\n"
 						   "DECLARE\n\tgone_ids bigint[];\n\tgone_types text[];\n\tgone_type text;\nBEGIN\n"
 						   "\tSELECT array_agg(DocumentId ORDER BY DocumentId), array_agg(DISTINCT ProjectName || ':' || ResourceName)\n"
 						   "\tINTO gone_ids, gone_types FROM gone;\n"
@@ -539,12 +540,12 @@ WriteDeleteTrigger(Writer *writer)
 						   "\tDELETE FROM dms.ReferentialIdentity WHERE DocumentId = ANY (gone_ids);\n"
 						   "\tIF cardinality(gone_types) > 1 THEN\n"
 						   "\t\tEXECUTE (\n"
-						   "\t\t\tSELECT 'WITH ' || string_agg(format('%I AS (DELETE FROM %I.%I WHERE %I = ANY ($1))', s || '.' || t, s, t, k), ', ') || ' SELECT'\n"
-						   "\t\t\tFROM (SELECT cleared ->> 'schema', cleared ->> 'name', cleared -> 'columns' -> 0 ->> 'name'\n"
+						   "\t\t\tSELECT 'WITH ' || string_agg(format('c%s AS (DELETE FROM %I.%I WHERE %I = ANY ($1))', n, s, t, k), ', ') || ' SELECT'\n"
+						   "\t\t\tFROM (SELECT row_number() OVER (), cleared.* FROM (SELECT cleared ->> 'schema', cleared ->> 'name', cleared -> 'columns' -> 0 ->> 'name'\n"
 						   "\t\t\t\tFROM dms.ResourceModel, json_array_elements(Model -> 'tables') AS cleared\n"
 						   "\t\t\t\tWHERE ProjectName || ':' || ResourceName = ANY (gone_types)\n"
 						   "\t\t\t\tUNION SELECT MemberSchema, MemberTable, 'documentid' FROM dms.ResourceModel\n"
-						   "\t\t\t\tWHERE ProjectName || ':' || ResourceName = ANY (gone_types) AND MemberTable IS NOT NULL) AS cleared (s, t, k)\n"
+						   "\t\t\t\tWHERE ProjectName || ':' || ResourceName = ANY (gone_types) AND MemberTable IS NOT NULL) AS cleared) AS cleared (n, s, t, k)\n"
 						   "\t\t) USING gone_ids;\n"
 						   "\t\tRETURN NULL;\n\tEND IF;\n");
 	foreach(cell, writer->set->entries)

@@ -52,8 +52,10 @@ CutTime(JNode *node)
 
 	if (node->kind == JNODE_STRING && DateTimeParse(node->text, node->length, &instant))
 	{
-		node->length = strcspn(node->text, "Tt ");
-		node->text = pnstrdup(node->text, node->length);
+		const char *start = node->text +strspn(node->text, " ");
+
+		node->length = strcspn(start, "Tt ");
+		node->text = pnstrdup(start, node->length);
 	}
 }
 

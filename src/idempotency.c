@@ -32,6 +32,7 @@
 PG_FUNCTION_INFO_V1(dms_idempotency_begin);
 PG_FUNCTION_INFO_V1(dms_idempotency_complete);
 PG_FUNCTION_INFO_V1(dms_purge_idempotency_keys);
+PG_FUNCTION_INFO_V1(dms_require_page);
 
 #define MAX_KEY 128
 #define MAX_ROUTE 256
@@ -437,4 +438,17 @@ dms_purge_idempotency_keys(PG_FUNCTION_ARGS)
 	StoreEnd(&session);
 	ereport(LOG, (errmsg("purged " UINT64_FORMAT " expired idempotency keys", purged)));
 	PG_RETURN_INT64(purged);
+}
+
+/* For dms.idempotency_keys(), which is SQL: can there be such a page? */
+Datum
+dms_require_page(PG_FUNCTION_ARGS)
+{
+	static const char *const names[] = {"page", "page_size"};
+
+	RequireArguments(fcinfo, lengthof(names), names);
+	for (size_t i = 0; i < lengthof(names); i++)
+		if (PG_GETARG_INT32(i) < 0)
+			ReportError(PROBLEM_ARGUMENT, NULL, "%s must not be negative", names[i]);
+	PG_RETURN_VOID();
 }

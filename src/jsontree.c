@@ -10,6 +10,9 @@
 #include "miscadmin.h"
 #include "utils/json.h"
 
+/* So many members that repeat a name are told of, at least; then it is enough. */
+#define ENOUGH_DUPLICATES 100
+
 typedef struct TreeBuilder
 {
 	JNode	   *root;
@@ -160,53 +163,6 @@ PathAtOffset(const char *json, int offset)
 	return path.data;
 }
 
-/*
- * Parse a text.  On failure return NULL and say in *fault what and where.
- *
- * A NUL escape is well-formed JSON that PostgreSQL cannot hold in a text: it
- * is reported at its place; anything else is malformed as a whole.
- */
-JNode *
-JsonTreeParse(const char *text, int len, JsonFault *fault)
-{
-	TreeBuilder builder = {NULL, NULL, NULL};
-	JsonSemAction actions = {
-		.semstate = &builder,
-		.object_start = OpenObject,
-		.object_end = CloseContainer,
-		.array_start = OpenArray,
-		.array_end = CloseContainer,
-		.object_field_start = NameMember,
-		.scalar = AddScalar,
-	};
-	JsonLexContext *lexer;
-	JsonParseErrorType result;
-	JNode	   *twin;
-
-	memset(fault, 0, sizeof(*fault));
-	lexer = CompatMakeJsonLexer(unconstify(char *, text), len,
-								GetDatabaseEncoding());
-	result = pg_parse_json(lexer, &actions);
-	if (result != JSON_SUCCESS)
-	{
-		bool		nul = result == JSON_UNICODE_CODE_POINT_ZERO;
-
-		fault->path = nul ? PathAtOffset(text, lexer->token_start - text) : "$.";
-		fault->message = nul ? "must not contain the character \\u0000."
-			: json_errdetail(result, lexer);
-		return NULL;
-	}
-	twin = JsonTreeFindDuplicate(builder.root);
-	if (twin != NULL)
-	{
-		fault->duplicate = true;
-		fault->path = JsonTreePath(twin);
-		fault->message = "stands more than once in the same object.";
-		return NULL;
-	}
-	return builder.root;
-}
-
 /* Order members by name, equal names by position. */
 static int
 CompareMembers(const void *a, const void *b)
@@ -231,50 +187,65 @@ SortedMembers(const JNode *object)
 	return members;
 }
 
-/* The first member of this object whose name stood there before. */
-static JNode *
-DuplicateMember(const JNode *object)
+/* Has the object two members of one name?  Small ones need no sorting. */
+static bool
+HasDuplicates(const JNode *object)
 {
-	JNode	   *found = NULL;
 	JNode	  **members;
+	bool		found = false;
 
-	if (object->nchildren < 2)
-		return NULL;
 	if (object->nchildren <= 8)
 	{
 		foreach_child(child, object)
 			for (JNode *other = child->next; other; other = other->next)
 			if (strcmp(child->name, other->name) == 0)
-				return other;
-		return NULL;
+				return true;
+		return false;
 	}
 	members = SortedMembers(object);
-	for (int i = 1; i < object->nchildren && found == NULL; i++)
-		if (strcmp(members[i - 1]->name, members[i]->name) == 0)
-			found = members[i];
+	for (int i = 1; i < object->nchildren && !found; i++)
+		found = strcmp(members[i - 1]->name, members[i]->name) == 0;
 	pfree(members);
 	return found;
 }
 
-/*
- * The first member, in document order, that repeats a name of its object;
- * NULL when there is none.  Walks without recursion: the parser has already
- * bounded the depth by the stack, but this need not use any.
- */
-JNode *
-JsonTreeFindDuplicate(JNode *root)
+static int
+CompareIndexes(const ListCell *a, const ListCell *b)
 {
+	return ((const JNode *) lfirst(a))->index - ((const JNode *) lfirst(b))->index;
+}
+
+/* The second member of each name that an object has more than once. */
+static List *
+DuplicatesOf(const JNode *object)
+{
+	JNode	  **members = SortedMembers(object);
+	List	   *found = NIL;
+
+	for (int i = 1; i < object->nchildren; i++)
+		if (strcmp(members[i - 1]->name, members[i]->name) == 0 &&
+			(i == 1 || strcmp(members[i - 2]->name, members[i]->name) != 0))
+			found = lappend(found, members[i]);
+	pfree(members);
+	list_sort(found, CompareIndexes);
+	return list_truncate(found, ENOUGH_DUPLICATES);
+}
+
+/*
+ * The members that repeat a name of their object, in document order; objects
+ * behind so many are not searched.  Walks without recursion: the parser has
+ * already bounded the depth by the stack, but this need not use any.
+ */
+static List *
+FindDuplicates(JNode *root)
+{
+	List	   *found = NIL;
 	JNode	   *node = root;
 
-	while (node != NULL)
+	while (node != NULL && list_length(found) < ENOUGH_DUPLICATES)
 	{
-		if (node->kind == JNODE_OBJECT)
-		{
-			JNode	   *twin = DuplicateMember(node);
-
-			if (twin != NULL)
-				return twin;
-		}
+		if (node->kind == JNODE_OBJECT && HasDuplicates(node))
+			found = list_concat(found, DuplicatesOf(node));
 		if (node->first != NULL)
 			node = node->first;
 		else
@@ -285,6 +256,49 @@ JsonTreeFindDuplicate(JNode *root)
 				node = node->next;
 		}
 	}
+	return found;
+}
+
+/*
+ * Parse a text.  On failure return NULL and say in *fault what and where.
+ *
+ * A NUL escape is well-formed JSON that PostgreSQL cannot hold in a text: it
+ * is reported at its place; anything else is malformed as a whole.
+ */
+JNode *
+JsonTreeParse(const char *text, int len, JsonFault *fault)
+{
+	TreeBuilder builder = {NULL, NULL, NULL};
+	JsonSemAction actions = {
+		.semstate = &builder,
+		.object_start = OpenObject,
+		.object_end = CloseContainer,
+		.array_start = OpenArray,
+		.array_end = CloseContainer,
+		.object_field_start = NameMember,
+		.scalar = AddScalar,
+	};
+	JsonLexContext *lexer;
+	JsonParseErrorType result;
+
+	memset(fault, 0, sizeof(*fault));
+	lexer = CompatMakeJsonLexer(unconstify(char *, text), len,
+								GetDatabaseEncoding());
+	result = pg_parse_json(lexer, &actions);
+	if (result != JSON_SUCCESS)
+	{
+		bool		nul = result == JSON_UNICODE_CODE_POINT_ZERO;
+
+		fault->path = nul ? PathAtOffset(text, lexer->token_start - text) : "$.";
+		fault->message = nul ? "must not contain the character \\u0000."
+			: json_errdetail(result, lexer);
+		return NULL;
+	}
+	fault->duplicates = FindDuplicates(builder.root);
+	if (fault->duplicates == NIL)
+		return builder.root;
+	fault->path = JsonTreePath(linitial(fault->duplicates));
+	fault->message = "stands more than once in the same object.";
 	return NULL;
 }
 
@@ -436,7 +450,7 @@ JsonTreeCanonical(StringInfo out, const JNode *node,
 			appendStringInfoChar(out, '[');
 			foreach_child(child, node)
 			{
-				if (child->index > 0)
+				if (child != node->first)
 					appendStringInfoChar(out, ',');
 				JsonTreeCanonical(out, child, skip);
 			}

@@ -43,13 +43,13 @@ typedef struct JNode
 /* What stopped the parser. */
 typedef struct JsonFault
 {
-	bool		duplicate;		/* a key stands twice in an object */
+	List	   *duplicates;		/* of JNode: keys that stand twice in an
+								 * object */
 	const char *path;			/* where; "$." when the text is not JSON */
 	const char *message;
 } JsonFault;
 
 extern JNode *JsonTreeParse(const char *text, int len, JsonFault *fault);
-extern JNode *JsonTreeFindDuplicate(JNode *root);
 extern JNode *JsonTreeMember(const JNode *object, const char *name);
 extern char *JsonTreePath(const JNode *node);
 extern JNode *JsonTreeAt(JNode *root, const char *path);

@@ -131,8 +131,10 @@ IdentityId(const ResourceModel *model, JNode *identity, pg_uuid_t *id)
 	}
 	if (problem->count > 0)
 		ProblemRaise(problem, "identity of %s is not valid", model->resource);
+	if (ambiguous)
+		return false;
 	ReferentialId(model->project, model->resource, model->nidentity, paths, values, id);
-	return !ambiguous;
+	return true;
 }
 
 /* The id of the document that has this identity; NULL when there is none. */

@@ -42,6 +42,7 @@ typedef struct Request
 	bool		query_malformed;
 	bool		headers_malformed;
 	char	   *correlation_id;
+	char	   *other_correlation_id;	/* of x-correlation-id */
 	char	   *content_type;
 	char	   *if_match;
 	char	   *if_none_match;

@@ -191,7 +191,7 @@ HeaderField(Request *request, const char *name, int len)
 		{"if-none-match", &request->if_none_match},
 		{"idempotency-key", &request->idempotency_key},
 		{"correlationid", &request->correlation_id},
-		{"x-correlation-id", &request->correlation_id},
+		{"x-correlation-id", &request->other_correlation_id},
 	};
 
 	for (int i = 0; i < (int) lengthof(fields); i++)
@@ -200,13 +200,17 @@ HeaderField(Request *request, const char *name, int len)
 	return NULL;
 }
 
-/* Keep a header; several of one name are one list, and an empty one is none. */
+/*
+ * Keep a header; several of one name are one list, and an empty one is none.  But
+ * who sends an empty Idempotency-Key believes that the request runs once.
+ */
 static void
-TakeHeader(char **field, const JsonbValue *value)
+TakeHeader(Request *request, char **field, const JsonbValue *value)
 {
 	char	   *text = HeaderText(value);
+	bool		empty = text == NULL || text[strspn(text, BLANKS)] == '\0';
 
-	if (text == NULL || text[strspn(text, BLANKS)] == '\0')
+	if (text == NULL || (empty && field != &request->idempotency_key))
 		return;
 	*field = *field ? psprintf("%s, %s", *field, text) : text;
 }
@@ -230,7 +234,7 @@ ParseHeaders(Request *request, Jsonb *headers)
 		if (token == WJB_KEY)
 			field = HeaderField(request, value.val.string.val, value.val.string.len);
 		else if (token == WJB_VALUE && field != NULL)
-			TakeHeader(field, &value);
+			TakeHeader(request, field, &value);
 	}
 }
 
@@ -242,6 +246,8 @@ RequestCorrelate(Request *request, Jsonb *headers)
 
 	if (headers != NULL)
 		ParseHeaders(request, headers);
+	if (request->correlation_id == NULL)
+		request->correlation_id = request->other_correlation_id;
 	if (request->correlation_id != NULL)
 		return;
 	UuidV7(&uuid);
@@ -380,7 +386,7 @@ ParseEtag(const char *tag, int len, bool weak, int64 *etag)
 	if (len < 1 || len > 18)
 		return false;
 	digits = pnstrdup(tag, len);
-	if (strspn(digits, "0123456789") != (size_t) len)
+	if (strspn(digits, "0123456789") != (size_t) len || (len > 1 && digits[0] == '0'))
 		return false;
 	*etag = strtoi64(digits, NULL, 10);
 	return true;

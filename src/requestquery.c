@@ -34,10 +34,11 @@ ParseNumber(const char *value, int64 max, int64 *number)
 {
 	size_t		len = strlen(value);
 
-	if (len == 0 || len > 18 || strspn(value, "0123456789") != len)
+	if (len == 0 || strspn(value, "0123456789") != len)
 		return false;
+	errno = 0;
 	*number = strtoi64(value, NULL, 10);
-	return *number <= max;
+	return errno == 0 && *number <= max;
 }
 
 static bool
