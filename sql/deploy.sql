@@ -16,6 +16,7 @@ CREATE EXTENSION dms;
 
 -- Before the first deploy there is no store.
 SELECT dms.instance_id();
+SELECT * FROM dms.idempotency_keys();
 
 -- A plan is text, and runs nothing.
 SELECT substring(statement FROM '^(?:CREATE|COMMENT) (?:OR REPLACE )?[A-Z]+') AS what, count(*)
@@ -105,6 +106,7 @@ SELECT count(*) AS statements FROM dms.plan_schema(:'school', :'transport');
 SELECT dms.deploy_schema(jsonb_set(:'school', '{projectSchema,resourceSchemas,students,openApiFragments}', '{"resources": {}}')::json, :'transport') = :'hash' AS same;
 SELECT dms.deploy_schema(:'school');
 SELECT dms.plan_schema(jsonb_set(:'school', '{projectSchema,projectVersion}', '"1.0.1"')::json, :'transport');
+SELECT dms.plan_schema(jsonb_set(:'school', '{projectSchema,resourceSchemas,students,jsonSchemaForInsert,properties,openApiUrl}', '{"type": "string"}')::json, :'transport');
 
 -- The extension is code and the data is yours: it can go, and come back.
 INSERT INTO edfi.student (documentid, studentuniqueid, firstname, lastsurname, birthdate) VALUES (1, '604821', 'Ada', 'Lovelace', '2010-12-10');
@@ -135,6 +137,8 @@ SELECT * FROM dms.plan_schema(:'school') \gexec
 \set ECHO all
 :digest \gset by_hand_
 SELECT :'by_deploy_digest' = :'by_hand_digest' AS same, :by_hand_count > 500 AS many;
+-- But tables alone are no store.
+SELECT dms.deploy_schema(:'school');
 
 \c :database
 DROP DATABASE dms_deploy;

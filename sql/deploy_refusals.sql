@@ -327,6 +327,11 @@ SELECT spoil_extension(:'extension' || '/_ext/properties/sample', '{"type": "obj
 SELECT spoil_extension(:'extension' || '/_ext/properties/transport/properties/_ext', '{"type": "object"}');
 SELECT spoil_extension('students/commonExtensionOverrides/0/insertionLocations', '["$.properties.pets.items", "$.properties.firstName", "x"]');
 SELECT spoil_extension('students/commonExtensionOverrides/0/projectEndpointName', '"ed-fi"');
+-- What the core says of its own places is not for extensions to change.
+SELECT spoil_extension('studentSchoolAssociations/relational', '{"nameOverrides": {"$.entryDate": "Since"}}',
+	'studentSchoolAssociations/decimalPropertyValidationInfos', '[{"path": "$.fullTimeEquivalency", "totalDigits": 3, "decimalPlaces": 1}]',
+	'studentSchoolAssociations/documentPathsMapping/Note', '{"isDescriptor": true, "isPartOfIdentity": false, "isReference": true, "isRequired": false,
+		"path": "$.exitNote", "projectName": "Ed-Fi", "resourceName": "TermDescriptor", "type": "string"}');
 SELECT spoil_extension('busRoutes/commonExtensionOverrides', (SELECT transport #>> '{projectSchema,resourceSchemas,students,commonExtensionOverrides}' FROM good));
 -- One place that is described twice must be the same both times.
 SELECT spoil_extension('students/jsonSchemaForInsert/properties', '{"addresses": {"type": "array", "items": {"type": "object", "properties":
@@ -342,6 +347,23 @@ SELECT attempt(edit(edit(edit(edit(school, 'students/identityJsonPaths', '["$.mi
 	edit(edit(transport, 'busRoutes/relational', '{"nameOverrides": {"$.driver": "Driver"}}'),
 		'busRoutes/queryFieldMapping/stopName', '[{"path": "$.stops[*].stopName", "type": "string"}]')::json)
 FROM good;
+
+--
+-- What would deploy, and fail later
+--
+SELECT spoil('students/jsonSchemaForInsert/properties/ID', '{"type": "string"}');
+SELECT spoil('students/jsonSchemaForInsert/properties/height', '{"type": "number", "maximum": 1e1500, "minimum": 1e-1500}');
+SELECT spoil('courses/decimalPropertyValidationInfos', '[{"path": "$.maximumAvailableCredits", "totalDigits": 9, "decimalPlaces": 3},
+	{"path": "$.maximumAvailableCredits", "totalDigits": 2, "decimalPlaces": 0}]');
+SELECT spoil('/projectSchema/abstractResources/STUDENTS', '{"identityJsonPaths": ["$.studentUniqueId"]}');
+SELECT count(*), substring(t, 'the names of .*') FROM spoil('/projectSchema/projectName', to_jsonb(repeat('Ed', 120))::text) AS t WHERE t LIKE '%together%' GROUP BY 2;
+SELECT spoil('students/jsonSchemaForInsert/properties/grade', '{"type": "string", "maxLength": 306}',
+	'students/jsonSchemaForInsert/required', '["studentUniqueId", "firstName", "lastSurname", "birthDate", "grade"]',
+	'students/documentPathsMapping/Grade', '{"isDescriptor": true, "isPartOfIdentity": true, "isReference": true, "isRequired": true,
+		"path": "$.grade", "projectName": "Ed-Fi", "resourceName": "GradeLevelDescriptor", "type": "string"}',
+	'students/identityJsonPaths', '["$.grade", "$.studentUniqueId"]');
+SELECT spoil('/projectSchema/abstractResources/EducationOrganization/identityJsonPaths', '["$.documentId"]');
+SELECT spoil('/projectSchema/abstractResources/EducationOrganization/identityJsonPaths', '["$.discriminator"]');
 
 --
 -- Nonsense of any size

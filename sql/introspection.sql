@@ -177,5 +177,29 @@ RESET ROLE;
 
 DROP OWNED BY regress_librarian;
 DROP ROLE regress_librarian;
+
+-- A model that somebody has damaged is told, whatever it would have us read.
+CREATE FUNCTION damaged(model text) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+	UPDATE dms.ResourceModel SET Model = damaged.model::json WHERE ResourceName = 'Book';
+	PERFORM * FROM dms.resources();
+	RAISE SQLSTATE 'ZZZZZ';
+EXCEPTION
+	WHEN SQLSTATE 'ZZZZZ' THEN
+		RETURN 'sound';
+	WHEN data_corrupted THEN
+		RETURN SQLERRM;
+END $$;
+SELECT d, damaged(d) FROM unnest(ARRAY['{}', '[]', '{"project": null}', '{"project": "Library", "resource": 5}',
+	'{"project": "Library", "resource": "Book", "project_endpoint": "library"}',
+	'{"project": "Library", "resource": "Book", "project_endpoint": "library", "tables": [5]}']) AS d;
+-- Every number of it, in turn far too large, or negative.
+\set numbers '"(kind|type|role|column|scope|reference|table|parent|nkeys|projection|join|from|member)":(-?[0-9]+)'
+SELECT name, damaged, count(*) > 0 AS seen
+FROM (SELECT Model::text FROM dms.ResourceModel WHERE ResourceName = 'Book') AS model (whole),
+	regexp_matches(whole, :'numbers', 'g') WITH ORDINALITY AS f (found, n), unnest(ARRAY['1000000', '-7']) AS value,
+	LATERAL (SELECT found[1], damaged(regexp_replace(whole, :'numbers', '"\1":' || value, 1, n::int))) AS d (name, damaged)
+GROUP BY 1, 2 ORDER BY name COLLATE "C", damaged COLLATE "C";
+
 \c :home
 DROP DATABASE regress_introspection;

@@ -14,6 +14,9 @@
 /* Names are stored in columns of this width. */
 #define MAX_NAME_LENGTH 256
 
+/* Keys of edge sources begin with both names, and keep so much when they are cut. */
+#define MAX_FULL_NAME_LENGTH 240
+
 static const char *const resource_members[] = {
 	"allowIdentityUpdates", "arrayUniquenessConstraints",
 	"authorizationPathways", "booleanJsonPaths", "commonExtensionOverrides",
@@ -288,6 +291,7 @@ ReadDecimals(ApiResource *resource, const JNode *node, Problem *problems)
 	foreach_child(info, infos)
 	{
 		ApiDecimal *decimal = palloc0(sizeof(ApiDecimal));
+		ListCell   *cell;
 
 		if (!ReadObject(info, decimal_members, place, problems))
 			continue;
@@ -298,6 +302,14 @@ ReadDecimals(ApiResource *resource, const JNode *node, Problem *problems)
 			decimal->decimal_places > 1000 ||
 			(decimal->total_digits > 0 && decimal->decimal_places > decimal->total_digits))
 			ProblemAt(problems, place, "the digits of %s are out of range.", decimal->path);
+		foreach(cell, resource->decimals)
+		{
+			const ApiDecimal *other = lfirst(cell);
+
+			if (strcmp(other->path, decimal->path) == 0 &&
+				(other->total_digits != decimal->total_digits || other->decimal_places != decimal->decimal_places))
+				ProblemAt(problems, place, "the digits of %s are given twice, and differ.", decimal->path);
+		}
 		if (ApiCheckPath(decimal->path, "path", place, problems))
 			resource->decimals = lappend(resource->decimals, decimal);
 	}
@@ -509,6 +521,7 @@ ReadSchema(ApiResource *resource, const JNode *node, Problem *problems)
 	};
 	const JNode *schema = ReadNode(node, "jsonSchemaForInsert", JNODE_OBJECT, true,
 								   resource->place, problems);
+	ListCell   *cell;
 
 	if (schema == NULL)
 		return;
@@ -518,6 +531,14 @@ ReadSchema(ApiResource *resource, const JNode *node, Problem *problems)
 	for (size_t i = 0; i < lengthof(taken); i++)
 		if (SchemaFind(resource->schema, taken[i]))
 			ProblemAt(problems, resource->place, "\"%s\" cannot be a property: every document has it by itself.", taken[i]);
+	foreach(cell, resource->schema->properties)
+	{
+		const char *name = ((SchemaProperty *) lfirst(cell))->name;
+
+		/* In an upsert, "id" is refused in any case. */
+		if (pg_strcasecmp(name, "id") == 0 && strcmp(name, "id") != 0)
+			ProblemAt(problems, resource->place, "\"%s\" cannot be a property: it reads like \"id\".", name);
+	}
 }
 
 /* The names of a resource; false when it has none to go by. */
@@ -539,6 +560,9 @@ ReadNames(ApiResource *resource, const JNode *node, Problem *problems)
 		ProblemAt(problems, resource->place, "names of resources and endpoints can have up to %d characters.", MAX_NAME_LENGTH);
 		return false;
 	}
+	if (strlen(resource->project->name) + strlen(resource->name) > MAX_FULL_NAME_LENGTH)
+		ProblemAt(problems, resource->place, "the names of the project and of the resource can have up to %d characters together.",
+				  MAX_FULL_NAME_LENGTH);
 	resource->place = psprintf("%s.%s", resource->project->name, resource->name);
 	return true;
 }

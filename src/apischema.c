@@ -317,6 +317,75 @@ MergeCommonExtension(ApiResource *into, const ApiResource *from,
 	SchemaMerge(site, &wrapper, from->project->endpoint, from->place, problems);
 }
 
+/* Is the place one that the extension has made? */
+static bool
+IsOfExtension(const ApiResource *extension, const char *path)
+{
+	char	   *own = psprintf("._ext.%s", extension->project->endpoint);
+	const char *found = strstr(path, own);
+
+	return found != NULL && (found[strlen(own)] == '\0' || found[strlen(own)] == '.');
+}
+
+static bool
+HasMappingAt(const ApiResource *resource, const char *path)
+{
+	ListCell   *cell;
+
+	foreach(cell, resource->mappings)
+		if (strcmp(((ApiMapping *) lfirst(cell))->path, path) == 0)
+		return true;
+	return false;
+}
+
+static bool
+HasDecimal(const ApiResource *resource, const ApiDecimal *decimal)
+{
+	ListCell   *cell;
+
+	foreach(cell, resource->decimals)
+	{
+		const ApiDecimal *other = lfirst(cell);
+
+		if (strcmp(other->path, decimal->path) == 0 && other->total_digits == decimal->total_digits &&
+			other->decimal_places == decimal->decimal_places)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The tables of the core are the same whatever extends it: an extension says
+ * nothing new of places that are not its own.
+ */
+static void
+RefuseForeignPlaces(const ApiResource *into, const ApiResource *from, Problem *problems)
+{
+	ListCell   *cell;
+
+	foreach(cell, from->mappings)
+	{
+		const ApiMapping *mapping = lfirst(cell);
+
+		if (mapping->reference && !IsOfExtension(from, mapping->path) && !HasMappingAt(into, mapping->path))
+			ProblemAt(problems, mapping->place, "%s is not a place of the extension.", mapping->path);
+	}
+	foreach(cell, from->overrides)
+	{
+		const ApiNameOverride *override = lfirst(cell);
+
+		if (!IsOfExtension(from, override->path))
+			ProblemAt(problems, override->place, "%s is not a place of the extension.", override->path);
+	}
+	foreach(cell, from->decimals)
+	{
+		const ApiDecimal *decimal = lfirst(cell);
+
+		if (!IsOfExtension(from, decimal->path) && !HasDecimal(into, decimal))
+			ProblemAt(problems, from->place, "decimalPropertyValidationInfos: %s is not a place of the extension.", decimal->path);
+	}
+}
+
 /* Put what an extension says of a resource to what the core says. */
 static void
 MergeExtension(ApiResource *into, ApiResource *from, Problem *problems)
@@ -332,6 +401,7 @@ MergeExtension(ApiResource *into, ApiResource *from, Problem *problems)
 	SchemaMerge(into->schema, from->schema, from->project->endpoint, from->place, problems);
 	foreach(cell, from->common_extensions)
 		MergeCommonExtension(into, from, lfirst(cell), problems);
+	RefuseForeignPlaces(into, from, problems);
 	into->mappings = list_concat(into->mappings, from->mappings);
 	into->overrides = list_concat(into->overrides, from->overrides);
 	into->decimals = list_concat(into->decimals, from->decimals);
@@ -353,6 +423,22 @@ CompareResources(const ListCell *a, const ListCell *b)
 	return order != 0 ? order : strcmp(left->name, right->name);
 }
 
+/* Is there an abstract resource that the resource's name or endpoint could mean? */
+static bool
+HasAbstractOfName(const ApiProject *project, const ApiResource *resource)
+{
+	ListCell   *cell;
+
+	foreach(cell, project->abstracts)
+	{
+		const char *name = ((ApiAbstract *) lfirst(cell))->name;
+
+		if (pg_strcasecmp(name, resource->name) == 0 || pg_strcasecmp(name, resource->endpoint) == 0)
+			return true;
+	}
+	return false;
+}
+
 /* Gather resources over all projects, extensions merged into what they extend. */
 static void
 GatherResources(ApiSchema *schema)
@@ -372,7 +458,7 @@ GatherResources(ApiSchema *schema)
 
 			if (!resource->extension)
 			{
-				if (ApiSchemaFindAbstract(schema, project->name, resource->name))
+				if (HasAbstractOfName(project, resource))
 					ProblemAt(schema->problems, resource->place, "there is an abstract resource of this name too.");
 				else
 					schema->resources = lappend(schema->resources, resource);
@@ -459,11 +545,29 @@ ApiSchemaFindAbstract(const ApiSchema *schema, const char *project,
 	return NULL;
 }
 
-/* Documentation payloads do not shape the store. */
+static bool
+IsProjectNode(const JNode *node)
+{
+	return node != NULL && node->parent != NULL && node->parent->parent == NULL &&
+		strcmp(node->name, "projectSchema") == 0;
+}
+
+/*
+ * Documentation payloads, of the project or of one of its resources, do not
+ * shape the store.  Deeper, such a name is one of the author's.
+ */
 static bool
 IsOpenApi(const JNode *member)
 {
-	return strncmp(member->name, "openApi", 7) == 0;
+	const JNode *owner = member->parent;
+	const JNode *group = owner->parent;
+
+	if (strncmp(member->name, "openApi", 7) != 0)
+		return false;
+	if (IsProjectNode(owner))
+		return true;
+	return group != NULL && IsProjectNode(group->parent) &&
+		(strcmp(group->name, "resourceSchemas") == 0 || strcmp(group->name, "abstractResources") == 0);
 }
 
 static int

@@ -283,4 +283,7 @@ extern const char *ModelKindName(int kind);
 extern char *ModelToJson(const ResourceModel *model);
 extern ResourceModel *ModelFromJson(const char *text, int len);
 
+/* modelsound.c */
+extern void ModelRequireSound(const ResourceModel *model);
+
 #endif							/* DMS_MODEL_H */

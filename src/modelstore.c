@@ -15,6 +15,7 @@
 typedef enum FieldKind
 {
 	FIELD_TEXT,
+	FIELD_NAME,					/* a text that is always there */
 	FIELD_BOOL,
 	FIELD_INT,					/* default 0 */
 	FIELD_LINK,					/* default -1 */
@@ -66,7 +67,7 @@ static const FieldInfo value_fields[] = {
 static const StructInfo value_info = {sizeof(ValueModel), value_fields};
 
 static const FieldInfo property_fields[] = {
-	FIELD(PropertyModel, name, FIELD_TEXT),
+	FIELD(PropertyModel, name, FIELD_NAME),
 	FIELD(PropertyModel, kind, FIELD_INT),
 	FIELD(PropertyModel, required, FIELD_BOOL),
 	FIELD(PropertyModel, trim, FIELD_BOOL),
@@ -82,7 +83,7 @@ static const FieldInfo property_fields[] = {
 static const StructInfo property_info = {sizeof(PropertyModel), property_fields};
 
 static const FieldInfo scope_fields[] = {
-	FIELD(ScopeModel, path, FIELD_TEXT),
+	FIELD(ScopeModel, path, FIELD_NAME),
 	FIELD(ScopeModel, table, FIELD_INT),
 	FIELD_ARRAY(ScopeModel, properties, property_info),
 	FIELD_END
@@ -90,7 +91,7 @@ static const FieldInfo scope_fields[] = {
 static const StructInfo scope_info = {sizeof(ScopeModel), scope_fields};
 
 static const FieldInfo column_fields[] = {
-	FIELD(ColumnModel, name, FIELD_TEXT),
+	FIELD(ColumnModel, name, FIELD_NAME),
 	FIELD(ColumnModel, path, FIELD_TEXT),
 	FIELD(ColumnModel, role, FIELD_INT),
 	FIELD_EMBEDDED(ColumnModel, value, value_info),
@@ -103,7 +104,7 @@ static const FieldInfo column_fields[] = {
 static const StructInfo column_info = {sizeof(ColumnModel), column_fields};
 
 static const FieldInfo unique_fields[] = {
-	FIELD(UniqueModel, name, FIELD_TEXT),
+	FIELD(UniqueModel, name, FIELD_NAME),
 	FIELD_LIST(UniqueModel, columns, FIELD_INTS),
 	FIELD(UniqueModel, natural_key, FIELD_BOOL),
 	FIELD_END
@@ -111,10 +112,10 @@ static const FieldInfo unique_fields[] = {
 static const StructInfo unique_info = {sizeof(UniqueModel), unique_fields};
 
 static const FieldInfo table_fields[] = {
-	FIELD(TableModel, schema, FIELD_TEXT),
-	FIELD(TableModel, name, FIELD_TEXT),
+	FIELD(TableModel, schema, FIELD_NAME),
+	FIELD(TableModel, name, FIELD_NAME),
 	FIELD(TableModel, title, FIELD_TEXT),
-	FIELD(TableModel, scope_path, FIELD_TEXT),
+	FIELD(TableModel, scope_path, FIELD_NAME),
 	FIELD(TableModel, kind, FIELD_INT),
 	FIELD(TableModel, parent, FIELD_LINK),
 	FIELD(TableModel, nkeys, FIELD_INT),
@@ -126,8 +127,8 @@ static const FieldInfo table_fields[] = {
 static const StructInfo table_info = {sizeof(TableModel), table_fields};
 
 static const FieldInfo member_fields[] = {
-	FIELD(MemberModel, identity_path, FIELD_TEXT),
-	FIELD(MemberModel, name, FIELD_TEXT),
+	FIELD(MemberModel, identity_path, FIELD_NAME),
+	FIELD(MemberModel, name, FIELD_NAME),
 	FIELD(MemberModel, type, FIELD_INT),
 	FIELD(MemberModel, lower, FIELD_BOOL),
 	FIELD(MemberModel, descriptor_project, FIELD_TEXT),
@@ -137,15 +138,15 @@ static const FieldInfo member_fields[] = {
 static const StructInfo member_info = {sizeof(MemberModel), member_fields};
 
 static const FieldInfo reference_fields[] = {
-	FIELD(ReferenceModel, path, FIELD_TEXT),
+	FIELD(ReferenceModel, path, FIELD_NAME),
 	FIELD(ReferenceModel, descriptor, FIELD_BOOL),
-	FIELD(ReferenceModel, project, FIELD_TEXT),
-	FIELD(ReferenceModel, resource, FIELD_TEXT),
+	FIELD(ReferenceModel, project, FIELD_NAME),
+	FIELD(ReferenceModel, resource, FIELD_NAME),
 	FIELD(ReferenceModel, abstract, FIELD_BOOL),
 	FIELD(ReferenceModel, identity, FIELD_BOOL),
 	FIELD(ReferenceModel, can_change, FIELD_BOOL),
 	FIELD(ReferenceModel, rank, FIELD_INT),
-	FIELD(ReferenceModel, edge_source_key, FIELD_TEXT),
+	FIELD(ReferenceModel, edge_source_key, FIELD_NAME),
 	FIELD(ReferenceModel, edge_source_id, FIELD_INT64),
 	FIELD(ReferenceModel, table, FIELD_INT),
 	FIELD(ReferenceModel, column, FIELD_INT),
@@ -156,7 +157,7 @@ static const FieldInfo reference_fields[] = {
 static const StructInfo reference_info = {sizeof(ReferenceModel), reference_fields};
 
 static const FieldInfo identity_fields[] = {
-	FIELD(IdentityModel, path, FIELD_TEXT),
+	FIELD(IdentityModel, path, FIELD_NAME),
 	FIELD(IdentityModel, type, FIELD_INT),
 	FIELD(IdentityModel, lower, FIELD_BOOL),
 	FIELD(IdentityModel, column, FIELD_INT),
@@ -167,8 +168,8 @@ static const FieldInfo identity_fields[] = {
 static const StructInfo identity_info = {sizeof(IdentityModel), identity_fields};
 
 static const FieldInfo join_fields[] = {
-	FIELD(JoinModel, schema, FIELD_TEXT),
-	FIELD(JoinModel, table, FIELD_TEXT),
+	FIELD(JoinModel, schema, FIELD_NAME),
+	FIELD(JoinModel, table, FIELD_NAME),
 	FIELD(JoinModel, from, FIELD_LINK),
 	FIELD(JoinModel, from_column, FIELD_TEXT),
 	FIELD_END
@@ -176,9 +177,9 @@ static const FieldInfo join_fields[] = {
 static const StructInfo join_info = {sizeof(JoinModel), join_fields};
 
 static const FieldInfo projected_fields[] = {
-	FIELD(ProjectedModel, path, FIELD_TEXT),
+	FIELD(ProjectedModel, path, FIELD_NAME),
 	FIELD(ProjectedModel, join, FIELD_INT),
-	FIELD(ProjectedModel, column, FIELD_TEXT),
+	FIELD(ProjectedModel, column, FIELD_NAME),
 	FIELD(ProjectedModel, type, FIELD_INT),
 	FIELD(ProjectedModel, lower, FIELD_BOOL),
 	FIELD_END
@@ -186,8 +187,8 @@ static const FieldInfo projected_fields[] = {
 static const StructInfo projected_info = {sizeof(ProjectedModel), projected_fields};
 
 static const FieldInfo projection_fields[] = {
-	FIELD(ProjectionModel, project, FIELD_TEXT),
-	FIELD(ProjectionModel, resource, FIELD_TEXT),
+	FIELD(ProjectionModel, project, FIELD_NAME),
+	FIELD(ProjectionModel, resource, FIELD_NAME),
 	FIELD_ARRAY(ProjectionModel, joins, join_info),
 	FIELD_ARRAY(ProjectionModel, values, projected_info),
 	FIELD_END
@@ -195,7 +196,7 @@ static const FieldInfo projection_fields[] = {
 static const StructInfo projection_info = {sizeof(ProjectionModel), projection_fields};
 
 static const FieldInfo query_path_fields[] = {
-	FIELD(QueryPathModel, path, FIELD_TEXT),
+	FIELD(QueryPathModel, path, FIELD_NAME),
 	FIELD(QueryPathModel, type, FIELD_INT),
 	FIELD(QueryPathModel, column, FIELD_LINK),
 	FIELD(QueryPathModel, reference, FIELD_LINK),
@@ -205,14 +206,14 @@ static const FieldInfo query_path_fields[] = {
 static const StructInfo query_path_info = {sizeof(QueryPathModel), query_path_fields};
 
 static const FieldInfo query_fields[] = {
-	FIELD(QueryModel, name, FIELD_TEXT),
+	FIELD(QueryModel, name, FIELD_NAME),
 	FIELD_ARRAY(QueryModel, paths, query_path_info),
 	FIELD_END
 };
 static const StructInfo query_info = {sizeof(QueryModel), query_fields};
 
 static const FieldInfo uniqueness_fields[] = {
-	FIELD(UniquenessModel, array_path, FIELD_TEXT),
+	FIELD(UniquenessModel, array_path, FIELD_NAME),
 	FIELD_LIST(UniquenessModel, members, FIELD_TEXTS),
 	FIELD(UniquenessModel, constraint, FIELD_TEXT),
 	FIELD_END
@@ -220,16 +221,16 @@ static const FieldInfo uniqueness_fields[] = {
 static const StructInfo uniqueness_info = {sizeof(UniquenessModel), uniqueness_fields};
 
 static const FieldInfo equality_fields[] = {
-	FIELD(EqualityModel, source, FIELD_TEXT),
-	FIELD(EqualityModel, target, FIELD_TEXT),
+	FIELD(EqualityModel, source, FIELD_NAME),
+	FIELD(EqualityModel, target, FIELD_NAME),
 	FIELD_END
 };
 static const StructInfo equality_info = {sizeof(EqualityModel), equality_fields};
 
 static const FieldInfo resource_fields[] = {
-	FIELD(ResourceModel, project, FIELD_TEXT),
-	FIELD(ResourceModel, resource, FIELD_TEXT),
-	FIELD(ResourceModel, project_endpoint, FIELD_TEXT),
+	FIELD(ResourceModel, project, FIELD_NAME),
+	FIELD(ResourceModel, resource, FIELD_NAME),
+	FIELD(ResourceModel, project_endpoint, FIELD_NAME),
 	FIELD(ResourceModel, endpoint, FIELD_TEXT),
 	FIELD(ResourceModel, version, FIELD_TEXT),
 	FIELD(ResourceModel, kind, FIELD_INT),
@@ -266,6 +267,7 @@ IsDefault(const FieldInfo *field, const char *base)
 	switch (field->kind)
 	{
 		case FIELD_TEXT:
+		case FIELD_NAME:
 			return *(char *const *) at == NULL;
 		case FIELD_BOOL:
 			return !*(const bool *) at;
@@ -313,6 +315,7 @@ WriteField(StringInfo out, const FieldInfo *field, const char *base)
 	switch (field->kind)
 	{
 		case FIELD_TEXT:
+		case FIELD_NAME:
 			JsonAppendString(out, *(char *const *) at);
 			break;
 		case FIELD_BOOL:
@@ -353,6 +356,40 @@ WriteStruct(StringInfo out, const StructInfo *info, const char *base)
 	appendStringInfoChar(out, '}');
 }
 
+/* What a member must be in JSON, if it is there. */
+static JNodeKind
+KindOfField(const FieldInfo *field)
+{
+	switch (field->kind)
+	{
+		case FIELD_TEXT:
+		case FIELD_NAME:
+			return JNODE_STRING;
+		case FIELD_BOOL:
+			return JNODE_BOOL;
+		case FIELD_INT:
+		case FIELD_LINK:
+		case FIELD_INT64:
+			return JNODE_NUMBER;
+		case FIELD_STRUCT:
+			return JNODE_OBJECT;
+		case FIELD_STRUCTS:
+		case FIELD_INTS:
+		case FIELD_TEXTS:
+			return JNODE_ARRAY;
+	}
+	return JNODE_NULL;
+}
+
+static void
+RequireKind(const JNode *node, JNodeKind kind, const char *name)
+{
+	if (node->kind != kind)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("member \"%s\" of a stored model must not be %s", name, JsonTreeKindName(node))));
+}
+
 /* Read the elements of an array member. */
 static void
 ReadElements(const JNode *node, const FieldInfo *field, char *base)
@@ -368,6 +405,8 @@ ReadElements(const JNode *node, const FieldInfo *field, char *base)
 	{
 		char	   *element = elements + child->index * size;
 
+		RequireKind(child, field->kind == FIELD_STRUCTS ? JNODE_OBJECT :
+					field->kind == FIELD_INTS ? JNODE_NUMBER : JNODE_STRING, field->name);
 		if (field->kind == FIELD_STRUCTS)
 			ReadStruct(child, field->of, element);
 		else if (field->kind == FIELD_INTS)
@@ -384,9 +423,16 @@ ReadField(const JNode *node, const FieldInfo *field, char *base)
 {
 	char	   *at = base + field->offset;
 
+	if (node != NULL)
+		RequireKind(node, KindOfField(field), field->name);
+	else if (field->kind == FIELD_NAME)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("stored model has no member \"%s\"", field->name)));
 	switch (field->kind)
 	{
 		case FIELD_TEXT:
+		case FIELD_NAME:
 			*(char **) at = node ? pstrdup(node->text) : NULL;
 			break;
 		case FIELD_BOOL:
@@ -482,5 +528,6 @@ ModelFromJson(const char *text, int len)
 						root ? "not an object" : fault.message)));
 	ReadStruct(root, &resource_info, (char *) model);
 	MemoryContextDelete(scratch);
+	ModelRequireSound(model);
 	return model;
 }

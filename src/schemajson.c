@@ -5,6 +5,7 @@
 #include "postgres.h"
 
 #include "apischema.h"
+#include "decimal.h"
 #include "miscadmin.h"
 #include "naming.h"
 #include "pattern.h"
@@ -57,8 +58,16 @@ ReadBound(const JNode *node, const char *name, const char *place,
 {
 	const JNode *bound = ReadNode(node, name, JNODE_NUMBER, false, place,
 								  problems);
+	Decimal		decimal;
 
-	return bound ? unconstify(char *, bound->text) : NULL;
+	if (bound == NULL)
+		return NULL;
+	if (DecimalParse(bound->text, bound->length, &decimal) != DECIMAL_OK)
+	{
+		ProblemAt(problems, place, "\"%s\" has too many digits.", name);
+		return NULL;
+	}
+	return unconstify(char *, bound->text);
 }
 
 /* Bounds, either kind, of a numeric value. */
@@ -352,6 +361,9 @@ SchemaFind(const SchemaNode *object, const char *name)
 static bool
 IsDescription(const JNode *member)
 {
+	/* As a property, it is one. */
+	if (member->parent->name != NULL && strcmp(member->parent->name, "properties") == 0)
+		return false;
 	return strcmp(member->name, "description") == 0 ||
 		strcmp(member->name, "title") == 0;
 }
