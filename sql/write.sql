@@ -204,6 +204,20 @@ COMMIT;
 SELECT SchoolYear FROM edfi.SchoolYearType ORDER BY SchoolYear;
 SELECT count(*) AS schools FROM edfi.School;
 
+-- Statements of the store are planned in a way of their own, once a session; what
+-- triggers of the owner's do is none of them.
+\c
+CREATE FUNCTION tell_settings() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	RAISE WARNING '% on %: enable_seqscan %, enable_hashjoin %', TG_OP, TG_TABLE_NAME,
+		current_setting('enable_seqscan'), current_setting('enable_hashjoin');
+	RETURN NULL;
+END $$;
+CREATE TRIGGER tell_settings AFTER INSERT OR UPDATE ON edfi.SchoolYearType FOR EACH STATEMENT EXECUTE FUNCTION tell_settings();
+SELECT outcome FROM dms.upsert_document('Ed-Fi', 'SchoolYearType', '{"schoolYear": 2032, "currentSchoolYear": false, "schoolYearDescription": "2031-32"}');
+SELECT outcome FROM dms.upsert_document('Ed-Fi', 'SchoolYearType', '{"schoolYear": 2032, "currentSchoolYear": true, "schoolYearDescription": "2031-32"}');
+DROP TRIGGER tell_settings ON edfi.SchoolYearType;
+
 -- Where nothing can be written, nothing is.
 BEGIN READ ONLY;
 SELECT outcome FROM dms.upsert_document('Ed-Fi', 'Student', :'ann');

@@ -15,6 +15,7 @@
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
 #include "utils/plancache.h"
 #include "utils/resowner.h"
 #include "utils/snapmgr.h"
@@ -144,6 +145,13 @@ PreparePlanning(const Statement *statement)
 	SetLocally("join_collapse_limit", "1");
 }
 
+/* Is the statement planned anew for its values? */
+static bool
+IsPlannedByValue(const Statement *statement)
+{
+	return statement->adaptive || plan_cache_mode == PLAN_CACHE_MODE_FORCE_CUSTOM_PLAN;
+}
+
 /*
  * Will PostgreSQL plan the statement when it runs: for the first time, because
  * something that it depends on changed, or because the search path did?
@@ -153,7 +161,7 @@ WillBePlanned(const Statement *statement)
 {
 	CachedPlanSource *source = linitial(SPI_plan_get_plan_sources(statement->plan));
 
-	return statement->adaptive || !source->is_valid || source->gplan == NULL ||
+	return IsPlannedByValue(statement) || !source->is_valid || source->gplan == NULL ||
 		!source->gplan->is_valid || !COMPAT_SEARCH_PATH_MATCHES(source->search_path);
 }
 
@@ -175,6 +183,23 @@ StatementsEnd(void)
 	running = 0;
 }
 
+/*
+ * Make the plan that the statement will run with.  Made while it runs, it would
+ * leave the settings of our planning to the triggers of the tables' owner, whose
+ * statements are planned and kept as well.
+ */
+static void
+PlanNow(const Statement *statement)
+{
+	MemoryContext planning = AllocSetContextCreate(CurrentMemoryContext, "dms planning",
+												   ALLOCSET_DEFAULT_SIZES);
+	MemoryContext saved = MemoryContextSwitchTo(planning);
+
+	ReleaseCachedPlan(SPI_plan_get_cached_plan(statement->plan), CurrentResourceOwner);
+	MemoryContextSwitchTo(saved);
+	MemoryContextDelete(planning);
+}
+
 /* Run a statement and return the number of rows; they are in SPI_tuptable. */
 uint64
 StatementRun(Statement *statement, Datum *values, const char *nulls,
@@ -189,6 +214,12 @@ StatementRun(Statement *statement, Datum *values, const char *nulls,
 	{
 		nestlevel = NewGUCNestLevel();
 		PreparePlanning(statement);
+		if (!IsPlannedByValue(statement))
+		{
+			PlanNow(statement);
+			AtEOXact_GUC(true, nestlevel);
+			nestlevel = 0;
+		}
 	}
 	running++;
 	result = SPI_execute_plan(statement->plan, values, nulls, read_only, limit);

@@ -1,6 +1,6 @@
 /*
  * plan.h
- *		The one place that connects to SPI and keeps prepared plans.
+ *		Connecting to SPI, and keeping prepared plans.
  */
 #ifndef DMS_PLAN_H
 #define DMS_PLAN_H
