@@ -6,7 +6,8 @@
 
 Each request becomes one CALL dms.process_request(...): method, path, headers and
 body go in as they came, status, headers and body come back as they are to be
-sent.  Everything else is in the database.
+sent.  Everything else is in the database.  --host, --connections and --verbose are
+told by --help.
 """
 import argparse
 import json
