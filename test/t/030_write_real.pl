@@ -10,6 +10,7 @@ use FindBin;
 use lib "$FindBin::RealBin/../perl";
 
 use Dms::ApiSchema;
+use Dms::Copy qw(copy_text);
 use Dms::Generate;
 use Dms::Identity qw(document_ids reference_ids);
 use Dms::Stored qw(tables_of rows_sql expected_rows edges_sql members_sql
@@ -517,16 +518,6 @@ sub load_input
 	} @entries);
 	query($database, "COPY t.input (n, project, resource, document, expected) FROM '$file'");
 	return;
-}
-
-# A text as COPY reads it.
-sub copy_text
-{
-	my ($text) = @_;
-	my %escape = ("\\" => '\\\\', "\t" => '\\t', "\n" => '\\n', "\r" => '\\r');
-
-	$text =~ s/([\\\t\n\r])/$escape{$1}/g;
-	return encode('UTF-8', $text);
 }
 
 sub query

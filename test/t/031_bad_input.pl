@@ -10,6 +10,7 @@ use FindBin;
 use lib "$FindBin::RealBin/../perl";
 
 use Dms::ApiSchema;
+use Dms::Copy qw(copy_text);
 use Dms::Generate;
 use Dms::Stored qw(edges_sql);
 use Encode qw(decode encode);
@@ -446,16 +447,6 @@ sub sql_text
 
 	$text =~ s/'/''/g;
 	return "'$text'";
-}
-
-# A text as COPY reads it.
-sub copy_text
-{
-	my ($text) = @_;
-	my %escape = ("\\" => '\\\\', "\t" => '\\t', "\n" => '\\n', "\r" => '\\r');
-
-	$text =~ s/([\\\t\n\r])/$escape{$1}/g;
-	return encode('UTF-8', $text);
 }
 
 sub query

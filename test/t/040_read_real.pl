@@ -10,6 +10,7 @@ use lib "$FindBin::RealBin/../perl";
 
 use Dms::ApiSchema;
 use Dms::Canonical qw(canonical_tree parse_json render);
+use Dms::Copy qw(copy_text);
 use Dms::Generate;
 use Encode qw(decode encode);
 use JSON::PP ();
@@ -585,16 +586,6 @@ sub hostile_settings
 	  foreach "DateStyle = 'SQL, DMY'", "TimeZone = 'Asia/Kathmandu'", "IntervalStyle = 'sql_standard'",
 	  'extra_float_digits = -15', 'search_path = t';
 	return;
-}
-
-# A text as COPY reads it.
-sub copy_text
-{
-	my ($text) = @_;
-	my %escape = ("\\" => '\\\\', "\t" => '\\t', "\n" => '\\n', "\r" => '\\r');
-
-	$text =~ s/([\\\t\n\r])/$escape{$1}/g;
-	return encode('UTF-8', $text);
 }
 
 # A file of bytes that the server can read.
