@@ -9,7 +9,6 @@
  */
 #include "postgres.h"
 
-#include "access/xact.h"
 #include "catalog/pg_type.h"
 #include "closure.h"
 #include "documents.h"
@@ -25,7 +24,6 @@
 #include "store.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
-#include "utils/resowner.h"
 
 PG_FUNCTION_INFO_V1(dms_delete_document);
 
@@ -156,6 +154,28 @@ RaiseViolated(const Delete *delete, const ErrorData *error)
 	ProblemRaise(problem, "document is still referred to by other documents");
 }
 
+/* A row of dms.Document to delete, and the etag that it had. */
+typedef struct DeleteAttempt
+{
+	const Delete *delete;
+	int64		etag;
+	bool		deleted;
+} DeleteAttempt;
+
+static bool
+TryDelete(void *arg)
+{
+	DeleteAttempt *attempt = arg;
+	Datum		values[2] = {Int64GetDatum(attempt->delete->document_id), Int64GetDatum(attempt->etag)};
+	const char *nulls = attempt->delete->precondition.match.given ? "  " : " n";
+	bool		isnull;
+
+	attempt->deleted = StatementRun(&delete_document, values, nulls, false, 0) > 0;
+	if (attempt->deleted)
+		attempt->etag = DatumGetInt64(ResultDatum(0, 1, &isnull));
+	return true;
+}
+
 /*
  * Delete the row of dms.Document, and all else by its triggers.  *etag is the
  * one that the caller relies on, if any, and then the one that was deleted;
@@ -164,41 +184,18 @@ RaiseViolated(const Delete *delete, const ErrorData *error)
 static bool
 DeleteRow(const Delete *delete, int64 *etag)
 {
-	Datum		values[2] = {Int64GetDatum(delete->document_id), Int64GetDatum(*etag)};
-	const char *nulls = delete->precondition.match.given ? "  " : " n";
-	MemoryContext context = CurrentMemoryContext;
-	ResourceOwner owner = CurrentResourceOwner;
-	bool		deleted = false;
-	bool		isnull;
+	DeleteAttempt attempt = {.delete = delete,.etag = *etag};
+	bool		stays;
+	ErrorData  *error;
 
 	/* Behind a violation we still want to ask the models what it means. */
-	BeginInternalSubTransaction(NULL);
-	MemoryContextSwitchTo(context);
-	PG_TRY();
-	{
-		deleted = StatementRun(&delete_document, values, nulls, false, 0) > 0;
-		if (deleted)
-			*etag = DatumGetInt64(ResultDatum(0, 1, &isnull));
-		ReleaseCurrentSubTransaction();
-		MemoryContextSwitchTo(context);
-		CurrentResourceOwner = owner;
-	}
-	PG_CATCH();
-	{
-		ErrorData  *error;
-
-		MemoryContextSwitchTo(context);
-		error = CopyErrorData();
-		FlushErrorState();
-		RollbackAndReleaseCurrentSubTransaction();
-		MemoryContextSwitchTo(context);
-		CurrentResourceOwner = owner;
-		if (error->sqlerrcode != ERRCODE_FOREIGN_KEY_VIOLATION)
-			ReThrowError(error);
+	error = AttemptCatch(TryDelete, &attempt, &stays);
+	if (error != NULL && error->sqlerrcode != ERRCODE_FOREIGN_KEY_VIOLATION)
+		ReThrowError(error);
+	if (error != NULL)
 		RaiseViolated(delete, error);
-	}
-	PG_END_TRY();
-	return deleted;
+	*etag = attempt.etag;
+	return attempt.deleted;
 }
 
 /* The steps of a delete behind the gate. */

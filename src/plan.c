@@ -68,40 +68,50 @@ StoreEnd(StoreSession *session)
 
 /*
  * Do something in a subtransaction of its own, and undo it, locks included,
- * unless the function says that it may stay.  Errors pass through, but leave
- * the caller's subtransaction the current one, for a handler further up.
+ * unless the function says that it may stay.  An error undoes it, too, and is
+ * returned: the caller's subtransaction is the current one again, and usable.
  */
-bool
-Attempt(AttemptFunction function, void *arg)
+ErrorData *
+AttemptCatch(AttemptFunction function, void *arg, bool *stays)
 {
 	MemoryContext context = CurrentMemoryContext;
 	ResourceOwner resources = CurrentResourceOwner;
-	volatile bool stays = false;
+	ErrorData  *volatile error = NULL;
+	volatile bool may_stay = false;
 
 	BeginInternalSubTransaction(NULL);
 	MemoryContextSwitchTo(context);
 	PG_TRY();
 	{
-		stays = function(arg);
+		may_stay = function(arg);
+		if (may_stay)
+			ReleaseCurrentSubTransaction();
 	}
 	PG_CATCH();
 	{
-		ErrorData  *error;
-
 		MemoryContextSwitchTo(context);
 		error = CopyErrorData();
 		FlushErrorState();
-		RollbackAndReleaseCurrentSubTransaction();
-		CurrentResourceOwner = resources;
-		ReThrowError(error);
+		may_stay = false;
 	}
 	PG_END_TRY();
-	if (stays)
-		ReleaseCurrentSubTransaction();
-	else
+	if (!may_stay)
 		RollbackAndReleaseCurrentSubTransaction();
 	MemoryContextSwitchTo(context);
 	CurrentResourceOwner = resources;
+	*stays = may_stay;
+	return error;
+}
+
+/* The same, but errors pass through, for a handler further up. */
+bool
+Attempt(AttemptFunction function, void *arg)
+{
+	bool		stays;
+	ErrorData  *error = AttemptCatch(function, arg, &stays);
+
+	if (error != NULL)
+		ReThrowError(error);
 	return stays;
 }
 

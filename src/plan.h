@@ -45,6 +45,7 @@ extern void StoreEnd(StoreSession *session);
 typedef bool (*AttemptFunction) (void *arg);
 
 extern bool Attempt(AttemptFunction function, void *arg);
+extern ErrorData *AttemptCatch(AttemptFunction function, void *arg, bool *stays);
 
 extern uint64 StatementRun(Statement *statement, Datum *values,
 						   const char *nulls, bool read_only, long limit);

@@ -13,7 +13,6 @@
  */
 #include "postgres.h"
 
-#include "access/xact.h"
 #include "catalog/pg_type.h"
 #include "compat.h"
 #include "documents.h"
@@ -31,8 +30,6 @@
 #include "requestquery.h"
 #include "response.h"
 #include "utils/builtins.h"
-#include "utils/memutils.h"
-#include "utils/resowner.h"
 
 PG_FUNCTION_INFO_V1(dms_handle_request);
 
@@ -279,6 +276,23 @@ CheckRequest(const Request *request)
 	CheckRights(request);
 }
 
+/* A request, and where its answer goes. */
+typedef struct Exchange
+{
+	const Request *request;
+	Response   *response;
+} Exchange;
+
+static bool
+Answer(void *arg)
+{
+	Exchange   *exchange = arg;
+
+	CheckRequest(exchange->request);
+	Dispatch(exchange->request, exchange->response);
+	return true;
+}
+
 /*
  * Run the request in a subtransaction; a client's mistake becomes the answer,
  * and nothing else of it is left.
@@ -286,40 +300,21 @@ CheckRequest(const Request *request)
 static void
 RunGuarded(const Request *request, Response *response)
 {
-	MemoryContext context = CurrentMemoryContext;
-	ResourceOwner owner = CurrentResourceOwner;
+	Exchange	exchange = {request, response};
+	bool		stays;
+	ErrorData  *error = AttemptCatch(Answer, &exchange, &stays);
 
-	BeginInternalSubTransaction(NULL);
-	MemoryContextSwitchTo(context);
-	PG_TRY();
+	if (error == NULL)
+		return;
+	if (!ResponseOfError(response, error, request->correlation_id) &&
+		!FAULT_SKIP("raise_again"))
+		ReThrowError(error);
+	if (request->method == METHOD_DELETE && response->status == 404 &&
+		error->sqlerrcode == ERRCODE_DMS_NO_DOCUMENT)
 	{
-		CheckRequest(request);
-		Dispatch(request, response);
-		ReleaseCurrentSubTransaction();
-		MemoryContextSwitchTo(context);
-		CurrentResourceOwner = owner;
+		ResponseInit(response);
+		response->status = 404;
 	}
-	PG_CATCH();
-	{
-		ErrorData  *error;
-
-		MemoryContextSwitchTo(context);
-		error = CopyErrorData();
-		FlushErrorState();
-		RollbackAndReleaseCurrentSubTransaction();
-		MemoryContextSwitchTo(context);
-		CurrentResourceOwner = owner;
-		if (!ResponseOfError(response, error, request->correlation_id) &&
-			!FAULT_SKIP("raise_again"))
-			ReThrowError(error);
-		if (request->method == METHOD_DELETE && response->status == 404 &&
-			error->sqlerrcode == ERRCODE_DMS_NO_DOCUMENT)
-		{
-			ResponseInit(response);
-			response->status = 404;
-		}
-	}
-	PG_END_TRY();
 }
 
 /* Run a request whose key was claimed, and keep its answer. */
