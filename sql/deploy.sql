@@ -132,6 +132,15 @@ BEGIN;
 SELECT dms.deploy_schema(:'school') IS NOT NULL AS deployed;
 :digest \gset by_deploy_
 ROLLBACK;
+-- So does a session that reads strings in the old way.
+BEGIN;
+SET LOCAL standard_conforming_strings = off;
+SET LOCAL escape_string_warning = off;
+SELECT dms.deploy_schema(:'school') IS NOT NULL AS deployed;
+SET LOCAL standard_conforming_strings = on;
+:digest \gset by_old_strings_
+ROLLBACK;
+SELECT :'by_deploy_digest' = :'by_old_strings_digest' AS same;
 \set ECHO none
 SELECT * FROM dms.plan_schema(:'school') \gexec
 \set ECHO all

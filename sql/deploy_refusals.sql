@@ -355,6 +355,7 @@ SELECT spoil('students/jsonSchemaForInsert/properties/ID', '{"type": "string"}')
 SELECT spoil('students/jsonSchemaForInsert/properties/height', '{"type": "number", "maximum": 1e1500, "minimum": 1e-1500}');
 SELECT spoil('courses/decimalPropertyValidationInfos', '[{"path": "$.maximumAvailableCredits", "totalDigits": 9, "decimalPlaces": 3},
 	{"path": "$.maximumAvailableCredits", "totalDigits": 2, "decimalPlaces": 0}]');
+SELECT spoil('courses/decimalPropertyValidationInfos', '[{"path": "$.educationOrganizationReference.educationOrganizationId", "totalDigits": 3, "decimalPlaces": 1}]');
 SELECT spoil('/projectSchema/abstractResources/STUDENTS', '{"identityJsonPaths": ["$.studentUniqueId"]}');
 SELECT count(*), substring(t, 'the names of .*') FROM spoil('/projectSchema/projectName', to_jsonb(repeat('Ed', 120))::text) AS t WHERE t LIKE '%together%' GROUP BY 2;
 SELECT spoil('students/jsonSchemaForInsert/properties/grade', '{"type": "string", "maxLength": 306}',
