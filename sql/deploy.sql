@@ -24,6 +24,15 @@ FROM dms.plan_schema(:'school') AS statement GROUP BY 1 ORDER BY 1;
 SELECT statement FROM dms.plan_schema(:'school') AS statement WHERE statement LIKE 'CREATE TABLE edfi.schoolgradelevel %';
 SELECT count(*) AS tables FROM pg_class WHERE relnamespace = 'dms'::regnamespace AND relkind = 'r';
 
+-- What an extension adds to the elements of a collection does not change the collection: one
+-- of nothing but references is still unique by them.
+SELECT jsonb_set(:'transport'::jsonb, '{projectSchema,resourceSchemas,sections}', (:'transport'::jsonb #> '{projectSchema,resourceSchemas,students}')
+	|| '{"resourceName": "Section", "documentPathsMapping": {}, "booleanJsonPaths": [], "numericJsonPaths": []}'
+	|| jsonb_build_object('commonExtensionOverrides', replace(:'transport'::jsonb #>> '{projectSchema,resourceSchemas,students,commonExtensionOverrides}',
+		'properties.addresses', 'properties.classPeriods')::jsonb)) AS extended \gset
+SELECT s.statement FROM dms.plan_schema(:'school', :'extended') AS s (statement) WHERE s.statement LIKE '%edfi.sectionclassperiod %UNIQUE%';
+SELECT count(*) FROM dms.plan_schema(:'school', :'extended') AS s (statement) WHERE s.statement LIKE 'CREATE TABLE transport.%sectionextensionclassperiod%';
+
 -- The core and its extensions are deployed together, in any order; the answer
 -- is the hash of the whole.
 SELECT dms.deploy_schema(:'transport', :'school') ~ '^[0-9a-f]{64}$' AS deployed;
