@@ -626,13 +626,13 @@ CREATE FUNCTION dms.audit_references(model jsonb, only_document bigint) RETURNS 
 LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 WITH per_table AS (
-	SELECT model -> 'tables' -> COALESCE((r ->> 'table')::integer, 0) AS t,
-		string_agg(format('(t.%I, %L::bigint, %L::boolean)',
-			model -> 'tables' -> COALESCE((r ->> 'table')::integer, 0)
-				-> 'columns' -> (r ->> 'column')::integer ->> 'name',
+	SELECT t, string_agg(format('(t.%I, %L::bigint, %L::boolean)', c ->> 'name',
 			r ->> 'edge_source_id', COALESCE(r ->> 'identity', 'false')), ', ') AS columns
-	FROM jsonb_array_elements(model -> 'references') AS r
-	GROUP BY 1
+	FROM jsonb_array_elements(model -> 'tables') AS t
+	CROSS JOIN LATERAL jsonb_array_elements(t -> 'columns') AS c
+	CROSS JOIN LATERAL (SELECT model -> 'references' -> (c ->> 'reference')::integer) AS named (r)
+	WHERE r IS NOT NULL
+	GROUP BY t
 )
 SELECT COALESCE(string_agg(
 		format('SELECT DISTINCT t.%1$I AS parent, v.child, v.source, v.component'

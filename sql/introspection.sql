@@ -190,11 +190,12 @@ EXCEPTION
 	WHEN data_corrupted THEN
 		RETURN SQLERRM;
 END $$;
-SELECT d, damaged(d) FROM unnest(ARRAY['{}', '[]', '{"project": null}', '{"project": "Library", "resource": 5}',
-	'{"project": "Library", "resource": "Book", "project_endpoint": "library"}',
-	'{"project": "Library", "resource": "Book", "project_endpoint": "library", "tables": [5]}']) AS d;
+SELECT d, damaged(d) FROM unnest(ARRAY['[]', '{}', '{"format": 1}', '{"format": "2"}', '{"format": 2}', '{"format": 2, "project": null}',
+	'{"format": 2, "project": "Library", "resource": 5}', '{"format": 2, "project": "Library", "resource": "Book", "endpoint": "books"}',
+	'{"format": 2, "project": "Library", "resource": "Book", "project_endpoint": "library", "version": "1", "tables": [5]}',
+	'{"format": 2, "project": "Library", "resource": "Book", "project_endpoint": "library", "version": "1"}']) AS d;
 -- Every number of it, in turn far too large, or negative.
-\set numbers '"(kind|type|role|column|scope|reference|table|parent|nkeys|projection|join|from|member)":(-?[0-9]+)'
+\set numbers '"(kind|type|column|scope|reference|table|projection|join|from)":(-?[0-9]+)'
 SELECT name, damaged, count(*) > 0 AS seen
 FROM (SELECT Model::text FROM dms.ResourceModel WHERE ResourceName = 'Book') AS model (whole),
 	regexp_matches(whole, :'numbers', 'g') WITH ORDINALITY AS f (found, n), unnest(ARRAY['1000000', '-7']) AS value,

@@ -9,6 +9,7 @@
 #include "postgres.h"
 
 #include "apischema.h"
+#include "hash.h"
 #include "miscadmin.h"
 #include "naming.h"
 

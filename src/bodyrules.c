@@ -33,6 +33,7 @@ IsDescriptorPath(const char *path)
 static bool
 SameValue(const JNode *a, const JNode *b, bool descriptor)
 {
+	Assert(a->text &&b->text);
 	if (descriptor)
 		return strcmp(LowerInvariant(a->text, a->length),
 					  LowerInvariant(b->text, b->length)) == 0;

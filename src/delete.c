@@ -125,6 +125,22 @@ LockKeyRows(const Delete *delete)
 				   model->member_table, delete->document_id);
 }
 
+/* The place in a document whose foreign key has this name. */
+static const char *
+PathOfConstraint(const ResourceModel *model, const char *constraint)
+{
+	for (int i = 0; i < model->ntables; i++)
+		for (int j = 0; j < model->tables[i].ncolumns; j++)
+		{
+			const ColumnModel *column = &model->tables[i].columns[j];
+
+			if (column->path != NULL && column->foreign_key != NULL &&
+				strcmp(column->foreign_key, constraint) == 0)
+				return column->path;
+		}
+	return "an unknown place";
+}
+
 /*
  * A foreign key refused what the edges allowed: an edge is missing.  Tell it
  * in the same words, from the name of the constraint.
@@ -137,7 +153,7 @@ RaiseViolated(const Delete *delete, const ErrorData *error)
 	CStringGetTextDatum(error->schema_name), CStringGetTextDatum(error->table_name)};
 	Problem    *problem = ProblemNew(PROBLEM_STILL_REFERENCED);
 
-	ExecuteWithArgs("SELECT pg_catalog.concat(m.ProjectName, '.', m.ResourceName), c.value OPERATOR(pg_catalog.->>) 'path'"
+	ExecuteWithArgs("SELECT m.ProjectName, m.ResourceName"
 					" FROM dms.ResourceModel AS m,"
 					" pg_catalog.json_array_elements(m.Model OPERATOR(pg_catalog.->) 'tables') AS t,"
 					" pg_catalog.json_array_elements(t.value OPERATOR(pg_catalog.->) 'columns') AS c"
@@ -146,8 +162,10 @@ RaiseViolated(const Delete *delete, const ErrorData *error)
 					" AND (t.value OPERATOR(pg_catalog.->>) 'name') OPERATOR(pg_catalog.=) $3",
 					3, types, values, true);
 	if (SPI_processed > 0)
-		ProblemNote(problem, "%s at %s, although no edge tells so: run dms.audit().",
-					ResultText(0, 1), ResultText(0, 2));
+		ProblemNote(problem, "%s.%s at %s, although no edge tells so: run dms.audit().",
+					ResultText(0, 1), ResultText(0, 2),
+					PathOfConstraint(ResourceFind(ResultText(0, 1), ResultText(0, 2))->model,
+									 error->constraint_name));
 	else
 		ProblemNote(problem, "Constraint %s of %s.%s.", error->constraint_name,
 					error->schema_name, error->table_name);

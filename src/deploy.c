@@ -364,6 +364,23 @@ RecordEdgeSources(const ModelSet *set)
 	}
 }
 
+/* The JSON of a model, from which exactly this model can be loaded. */
+static char *
+StorableModel(const ResourceModel *model)
+{
+	MemoryContext scratch = AllocSetContextCreate(CurrentMemoryContext, "dms stored model",
+												  ALLOCSET_DEFAULT_SIZES);
+	char	   *json = ModelToJson(model);
+	MemoryContext saved = MemoryContextSwitchTo(scratch);
+
+	if (!ModelsAreEqual(model, ModelFromJson(json, strlen(json))))
+		elog(ERROR, "model of \"%s.%s\" cannot be stored", model->project, model->resource);
+	MemoryContextSwitchTo(saved);
+	MemoryContextDelete(scratch);
+	return json;
+}
+
+/* Store a model. */
 static void
 RecordModel(const ResourceModel *model)
 {
@@ -386,7 +403,7 @@ RecordModel(const ResourceModel *model)
 	values[9] = BoolGetDatum(model->can_change);
 	values[10] = Int32GetDatum(model->rank);
 	values[11] = Int32GetDatum(model->load_order);
-	values[12] = CStringGetTextDatum(ModelToJson(model));
+	values[12] = CStringGetTextDatum(StorableModel(model));
 	if (SPI_execute_with_args("INSERT INTO dms.ResourceModel VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9,"
 							  " $10, $11, $12, $13::pg_catalog.json)",
 							  lengthof(types), types, values, nulls, false, 0) < 0)

@@ -105,7 +105,9 @@ TypeByName(const char *project, const char *resource)
 		if (strcmp(known_types[i].resource, resource) == 0 &&
 			strcmp(known_types[i].project, project) == 0)
 			return i;
-	elog(ERROR, "there is no model of \"%s.%s\"", project, resource);
+	ereport(ERROR,
+			(errcode(ERRCODE_DATA_CORRUPTED),
+			 errmsg("there is no model of \"%s.%s\"", project, resource)));
 }
 
 /* The number of the type whose documents have edges of this source; -1: none. */

@@ -10,14 +10,12 @@
 #include "utils/builtins.h"
 #include "value.h"
 
-#define MAX_DEPTH 16
-
 /* Where the walk stands: the row that values go to, and the way to it. */
 typedef struct FlatPlace
 {
 	int			table;
 	int			row;
-	int			ordinals[MAX_DEPTH];
+	int			ordinals[MODEL_MAX_DEPTH];
 	int			depth;
 } FlatPlace;
 
@@ -80,7 +78,7 @@ FlattenArray(FlatDocument *flat, const PropertyModel *property,
 	int			ordinal = 0;
 
 	element.table = flat->model->scopes[property->scope].table;
-	if (place->depth == MAX_DEPTH)
+	if (place->depth == MODEL_MAX_DEPTH)
 		elog(ERROR, "arrays are nested too deeply");
 	element.depth = place->depth + 1;
 	foreach_child(child, array)

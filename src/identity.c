@@ -10,10 +10,17 @@
 #include "lowercase.h"
 #include "uuid.h"
 
-/* The text of an identity value as it is hashed. */
+/*
+ * The text of an identity value as it is hashed.  Bodies that got here have it;
+ * should they not, the model is to blame.
+ */
 static char *
 IdentityText(const JNode *node, bool lower)
 {
+	if (node == NULL || node->text == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("document has no value where its model has a part of an identity")));
 	if (lower)
 		return LowerInvariant(node->text, node->length);
 	return unconstify(char *, node->text);

@@ -7,6 +7,11 @@
  * A model holds names and positions, never OIDs.  Places that refer to each
  * other do so by index into the arrays of the same model; -1 means none.
  *
+ * Members marked "derived" follow from others.  They are not stored, so that
+ * there is nothing in a stored model that could contradict itself: loading one
+ * derives them (modelsound.c).  Only abstract resources, which have no document
+ * to derive anything from, are stored with all members.
+ *
  * Words: a *scope* is a place in the document where an object stands (the
  * document itself, an inlined object, an element of an array, a reference, an
  * extension); a *property* is a member of a scope.  JSON paths use ".name" and
@@ -16,6 +21,16 @@
 #define DMS_MODEL_H
 
 #include "postgres.h"
+
+/*
+ * The form in which models are stored.  To be raised whenever it changes: a
+ * library refuses models that were stored in another form.
+ */
+#define MODEL_FORMAT 2
+
+/* Arrays within arrays that a document may have, and the columns of their keys. */
+#define MODEL_MAX_DEPTH 16
+#define MODEL_MAX_KEYS (1 + MODEL_MAX_DEPTH)
 
 typedef enum ResourceKind
 {
@@ -88,10 +103,12 @@ typedef struct PropertyModel
 	int			kind;			/* PropertyKind */
 	bool		required;
 	bool		trim;			/* blanks around the value are dropped */
-	ValueModel	value;			/* scalars, descriptors, members */
-	int			column;			/* in the scope's table */
+	ValueModel	value;			/* descriptors, members; derived: scalars */
+	int			column;			/* in the scope's table: scalars, descriptors,
+								 * references */
 	int			scope;			/* objects, references, extensions, elements */
-	int			reference;		/* references and descriptors */
+	int			table;			/* arrays, extensions */
+	int			reference;		/* derived: references and descriptors */
 	int			min_items;		/* arrays */
 	int			max_items;
 	bool		unique_items;
@@ -99,8 +116,8 @@ typedef struct PropertyModel
 
 typedef struct ScopeModel
 {
-	char	   *path;
-	int			table;			/* the table its values are stored in */
+	char	   *path;			/* derived */
+	int			table;			/* derived: where its values are stored */
 	PropertyModel *properties;	/* in byte order of their names */
 	int			nproperties;
 } ScopeModel;
@@ -108,11 +125,11 @@ typedef struct ScopeModel
 typedef struct ColumnModel
 {
 	char	   *name;
-	char	   *path;
-	int			role;			/* ColumnRole */
-	ValueModel	value;
-	bool		required;
-	bool		identity;		/* part of the natural key */
+	char	   *path;			/* derived; NULL for keys */
+	int			role;			/* derived: ColumnRole */
+	ValueModel	value;			/* derived: keys, references, descriptors */
+	bool		required;		/* derived */
+	bool		identity;		/* derived: part of the natural key */
 	int			reference;
 	char	   *foreign_key;	/* constraint on this column alone */
 } ColumnModel;
@@ -130,11 +147,13 @@ typedef struct TableModel
 	char	   *schema;
 	char	   *name;			/* physical */
 	char	   *title;			/* before shortening and folding of case */
-	char	   *scope_path;
-	int			kind;			/* TableKind */
-	int			parent;
-	int			nkeys;			/* leading columns that are the primary key */
-	bool		bare_references;	/* elements hold a reference, nothing else */
+	char	   *scope_path;		/* derived */
+	int			kind;			/* derived: TableKind */
+	int			parent;			/* derived */
+	int			nkeys;			/* derived: leading columns that are the
+								 * primary key */
+	bool		bare_references;	/* derived: elements hold a reference,
+									 * nothing else */
 	ColumnModel *columns;
 	int			ncolumns;
 	UniqueModel *uniques;
@@ -146,8 +165,8 @@ typedef struct MemberModel
 {
 	char	   *identity_path;	/* in the target */
 	char	   *name;			/* in the reference object */
-	int			type;			/* ValueType of the value */
-	bool		lower;			/* compared and hashed in lower case */
+	int			type;			/* derived: ValueType of the value */
+	bool		lower;			/* derived: compared and hashed in lower case */
 	char	   *descriptor_project; /* when the value names a descriptor */
 	char	   *descriptor_resource;
 } MemberModel;
@@ -155,7 +174,7 @@ typedef struct MemberModel
 /* A place where a document refers to another document or to a descriptor. */
 typedef struct ReferenceModel
 {
-	char	   *path;
+	char	   *path;			/* derived */
 	bool		descriptor;
 	char	   *project;
 	char	   *resource;
@@ -165,8 +184,8 @@ typedef struct ReferenceModel
 	int			rank;			/* of the target's type */
 	char	   *edge_source_key;
 	int64		edge_source_id;
-	int			table;
-	int			column;
+	int			table;			/* derived */
+	int			column;			/* derived */
 	int			projection;		/* how to read the target's identity */
 	MemberModel *members;		/* documents only */
 	int			nmembers;
@@ -176,11 +195,11 @@ typedef struct ReferenceModel
 typedef struct IdentityModel
 {
 	char	   *path;
-	int			type;			/* ValueType */
-	bool		lower;
-	int			column;			/* in the root table */
-	int			reference;		/* when the value comes from a reference */
-	int			member;			/* which member of it */
+	int			type;			/* derived: ValueType */
+	bool		lower;			/* derived */
+	int			column;			/* derived: in the root table */
+	int			reference;		/* derived: when the value comes from one */
+	int			member;			/* derived: which member of it */
 } IdentityModel;
 
 /* A table on the way to the values of an identity. */
@@ -198,7 +217,7 @@ typedef struct ProjectedModel
 	int			join;
 	char	   *column;
 	int			type;			/* ValueType */
-	bool		lower;
+	bool		lower;			/* derived */
 } ProjectedModel;
 
 /* Reading the identity of a type of document from storage. */
@@ -215,10 +234,11 @@ typedef struct ProjectionModel
 typedef struct QueryPathModel
 {
 	char	   *path;
-	int			type;			/* ValueType */
-	int			column;			/* in the root table; -1: the document's id */
-	int			reference;
-	int			member;
+	int			type;			/* derived: ValueType */
+	int			column;			/* derived: in the root table; -1: the
+								 * document's id */
+	int			reference;		/* derived */
+	int			member;			/* derived */
 } QueryPathModel;
 
 typedef struct QueryModel
@@ -245,6 +265,7 @@ typedef struct EqualityModel
 
 typedef struct ResourceModel
 {
+	int			format;			/* MODEL_FORMAT */
 	char	   *project;
 	char	   *resource;
 	char	   *project_endpoint;
@@ -282,8 +303,9 @@ typedef struct ResourceModel
 extern const char *ModelKindName(int kind);
 extern char *ModelToJson(const ResourceModel *model);
 extern ResourceModel *ModelFromJson(const char *text, int len);
+extern bool ModelsAreEqual(const ResourceModel *left, const ResourceModel *right);
 
 /* modelsound.c */
-extern void ModelRequireSound(const ResourceModel *model);
+extern void ModelComplete(ResourceModel *model);
 
 #endif							/* DMS_MODEL_H */

@@ -31,6 +31,7 @@ NewEntry(ModelSet *set, const ApiProject *project, const char *name,
 	ModelEntry *entry = palloc0(sizeof(ModelEntry));
 
 	entry->model = palloc0(sizeof(ResourceModel));
+	entry->model->format = MODEL_FORMAT;
 	entry->model->project = pstrdup(project->name);
 	entry->model->project_endpoint = pstrdup(project->endpoint);
 	entry->model->version = pstrdup(project->version);

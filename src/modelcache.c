@@ -174,9 +174,20 @@ FindLoaded(const Generation *generation, const char *project, const char *name)
 	return NULL;
 }
 
+/* A model that is stored under the name of another would be loaded again and again. */
+static void
+RequireNames(const ResourceModel *model, const char *project, const char *resource)
+{
+	if (strcmp(model->project, project) != 0 || strcmp(model->resource, resource) != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("stored model of \"%s.%s\" is that of \"%s.%s\"", project, resource,
+						model->project, model->resource)));
+}
+
 /* Load a model; it becomes visible to others only when it is complete. */
 static Resource *
-LoadResource(Generation *generation, const char *json)
+LoadResource(Generation *generation, const char *project, const char *name, const char *json)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
 												  "dms model", ALLOCSET_SMALL_SIZES);
@@ -184,6 +195,7 @@ LoadResource(Generation *generation, const char *json)
 	Resource   *resource = palloc0(sizeof(Resource));
 
 	resource->model = ModelFromJson(json, strlen(json));
+	RequireNames(resource->model, project, name);
 	resource->context = context;
 	resource->tables = palloc0(sizeof(TableAccess) * Max(resource->model->ntables, 1));
 	resource->equalities = palloc0(sizeof(Statement) * Max(resource->model->nequalities, 1));
@@ -212,7 +224,7 @@ ReadByName(Generation *generation, const char *project, const char *resource)
 	StoredRowsInit(&rows, models.ncolumns, 1);
 	if (!KeyScanRead(&models, keys, lengthof(keys), &rows) || rows.nrows == 0)
 		return NULL;
-	return LoadResource(generation, TextDatumGetCString(rows.values[2]));
+	return LoadResource(generation, project, resource, TextDatumGetCString(rows.values[2]));
 }
 
 /* Look for a name by SQL: an endpoint's, or any name in any case. */
@@ -226,7 +238,7 @@ ReadByQuery(Generation *generation, const char *project, const char *resource,
 	if (StatementRun(endpoint ? &find_by_endpoint : &find_by_any_name, values, NULL, true, 1) == 0)
 		return NULL;
 	found = FindLoaded(generation, ResultText(0, 2), ResultText(0, 3));
-	return found ? found : LoadResource(generation, ResultText(0, 1));
+	return found ? found : LoadResource(generation, ResultText(0, 2), ResultText(0, 3), ResultText(0, 1));
 }
 
 /*

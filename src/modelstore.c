@@ -4,7 +4,8 @@
  *
  * One table per struct says which members it has; writing and reading both
  * follow it, so they cannot disagree.  Members that have their default (zero,
- * false, NULL, or -1 where that means none) are left out.
+ * false, NULL, or -1 where that means none) are left out, and so are those that
+ * are derived from others, except in abstract resources (see model.h).
  */
 #include "postgres.h"
 
@@ -33,6 +34,7 @@ typedef struct FieldInfo
 	size_t		offset;
 	size_t		count_offset;
 	const struct StructInfo *of;
+	bool		(*is_derived) (const void *base);	/* NULL: never */
 } FieldInfo;
 
 typedef struct StructInfo
@@ -42,14 +44,40 @@ typedef struct StructInfo
 } StructInfo;
 
 #define FIELD(type, member, kind) \
-	{#member, kind, offsetof(type, member), 0, NULL}
-#define FIELD_EMBEDDED(type, member, info) \
-	{#member, FIELD_STRUCT, offsetof(type, member), 0, &(info)}
+	{#member, kind, offsetof(type, member), 0, NULL, NULL}
+#define DERIVED(type, member, kind) \
+	{#member, kind, offsetof(type, member), 0, NULL, IsAlwaysDerived}
+#define FIELD_EMBEDDED(type, member, info, is_derived) \
+	{#member, FIELD_STRUCT, offsetof(type, member), 0, &(info), is_derived}
 #define FIELD_ARRAY(type, member, info) \
-	{#member, FIELD_STRUCTS, offsetof(type, member), offsetof(type, n##member), &(info)}
+	{#member, FIELD_STRUCTS, offsetof(type, member), offsetof(type, n##member), &(info), NULL}
 #define FIELD_LIST(type, member, kind) \
-	{#member, kind, offsetof(type, member), offsetof(type, n##member), NULL}
-#define FIELD_END {NULL, FIELD_TEXT, 0, 0, NULL}
+	{#member, kind, offsetof(type, member), offsetof(type, n##member), NULL, NULL}
+#define FIELD_END {NULL, FIELD_TEXT, 0, 0, NULL, NULL}
+
+static bool
+IsAlwaysDerived(const void *base)
+{
+	return true;
+}
+
+/* What a scalar may be is said by its column. */
+static bool
+IsPropertyValueDerived(const void *base)
+{
+	int			kind = ((const PropertyModel *) base)->kind;
+
+	return kind != PROPERTY_DESCRIPTOR && kind != PROPERTY_MEMBER;
+}
+
+/* Keys and references are numbers, whatever the document has in their place. */
+static bool
+IsColumnValueDerived(const void *base)
+{
+	int			role = ((const ColumnModel *) base)->role;
+
+	return role != COLUMN_SCALAR && role != COLUMN_URI && role != COLUMN_DISCRIMINATOR;
+}
 
 static const FieldInfo value_fields[] = {
 	FIELD(ValueModel, type, FIELD_INT),
@@ -71,10 +99,11 @@ static const FieldInfo property_fields[] = {
 	FIELD(PropertyModel, kind, FIELD_INT),
 	FIELD(PropertyModel, required, FIELD_BOOL),
 	FIELD(PropertyModel, trim, FIELD_BOOL),
-	FIELD_EMBEDDED(PropertyModel, value, value_info),
+	FIELD_EMBEDDED(PropertyModel, value, value_info, IsPropertyValueDerived),
 	FIELD(PropertyModel, column, FIELD_LINK),
 	FIELD(PropertyModel, scope, FIELD_LINK),
-	FIELD(PropertyModel, reference, FIELD_LINK),
+	FIELD(PropertyModel, table, FIELD_LINK),
+	DERIVED(PropertyModel, reference, FIELD_LINK),
 	FIELD(PropertyModel, min_items, FIELD_LINK),
 	FIELD(PropertyModel, max_items, FIELD_LINK),
 	FIELD(PropertyModel, unique_items, FIELD_BOOL),
@@ -83,8 +112,8 @@ static const FieldInfo property_fields[] = {
 static const StructInfo property_info = {sizeof(PropertyModel), property_fields};
 
 static const FieldInfo scope_fields[] = {
-	FIELD(ScopeModel, path, FIELD_NAME),
-	FIELD(ScopeModel, table, FIELD_INT),
+	DERIVED(ScopeModel, path, FIELD_NAME),
+	DERIVED(ScopeModel, table, FIELD_INT),
 	FIELD_ARRAY(ScopeModel, properties, property_info),
 	FIELD_END
 };
@@ -92,11 +121,11 @@ static const StructInfo scope_info = {sizeof(ScopeModel), scope_fields};
 
 static const FieldInfo column_fields[] = {
 	FIELD(ColumnModel, name, FIELD_NAME),
-	FIELD(ColumnModel, path, FIELD_TEXT),
-	FIELD(ColumnModel, role, FIELD_INT),
-	FIELD_EMBEDDED(ColumnModel, value, value_info),
-	FIELD(ColumnModel, required, FIELD_BOOL),
-	FIELD(ColumnModel, identity, FIELD_BOOL),
+	DERIVED(ColumnModel, path, FIELD_TEXT),
+	DERIVED(ColumnModel, role, FIELD_INT),
+	FIELD_EMBEDDED(ColumnModel, value, value_info, IsColumnValueDerived),
+	DERIVED(ColumnModel, required, FIELD_BOOL),
+	DERIVED(ColumnModel, identity, FIELD_BOOL),
 	FIELD(ColumnModel, reference, FIELD_LINK),
 	FIELD(ColumnModel, foreign_key, FIELD_TEXT),
 	FIELD_END
@@ -114,12 +143,12 @@ static const StructInfo unique_info = {sizeof(UniqueModel), unique_fields};
 static const FieldInfo table_fields[] = {
 	FIELD(TableModel, schema, FIELD_NAME),
 	FIELD(TableModel, name, FIELD_NAME),
-	FIELD(TableModel, title, FIELD_TEXT),
-	FIELD(TableModel, scope_path, FIELD_NAME),
-	FIELD(TableModel, kind, FIELD_INT),
-	FIELD(TableModel, parent, FIELD_LINK),
-	FIELD(TableModel, nkeys, FIELD_INT),
-	FIELD(TableModel, bare_references, FIELD_BOOL),
+	FIELD(TableModel, title, FIELD_NAME),
+	DERIVED(TableModel, scope_path, FIELD_NAME),
+	DERIVED(TableModel, kind, FIELD_INT),
+	DERIVED(TableModel, parent, FIELD_LINK),
+	DERIVED(TableModel, nkeys, FIELD_INT),
+	DERIVED(TableModel, bare_references, FIELD_BOOL),
 	FIELD_ARRAY(TableModel, columns, column_info),
 	FIELD_ARRAY(TableModel, uniques, unique_info),
 	FIELD_END
@@ -129,8 +158,8 @@ static const StructInfo table_info = {sizeof(TableModel), table_fields};
 static const FieldInfo member_fields[] = {
 	FIELD(MemberModel, identity_path, FIELD_NAME),
 	FIELD(MemberModel, name, FIELD_NAME),
-	FIELD(MemberModel, type, FIELD_INT),
-	FIELD(MemberModel, lower, FIELD_BOOL),
+	DERIVED(MemberModel, type, FIELD_INT),
+	DERIVED(MemberModel, lower, FIELD_BOOL),
 	FIELD(MemberModel, descriptor_project, FIELD_TEXT),
 	FIELD(MemberModel, descriptor_resource, FIELD_TEXT),
 	FIELD_END
@@ -138,7 +167,7 @@ static const FieldInfo member_fields[] = {
 static const StructInfo member_info = {sizeof(MemberModel), member_fields};
 
 static const FieldInfo reference_fields[] = {
-	FIELD(ReferenceModel, path, FIELD_NAME),
+	DERIVED(ReferenceModel, path, FIELD_NAME),
 	FIELD(ReferenceModel, descriptor, FIELD_BOOL),
 	FIELD(ReferenceModel, project, FIELD_NAME),
 	FIELD(ReferenceModel, resource, FIELD_NAME),
@@ -148,8 +177,8 @@ static const FieldInfo reference_fields[] = {
 	FIELD(ReferenceModel, rank, FIELD_INT),
 	FIELD(ReferenceModel, edge_source_key, FIELD_NAME),
 	FIELD(ReferenceModel, edge_source_id, FIELD_INT64),
-	FIELD(ReferenceModel, table, FIELD_INT),
-	FIELD(ReferenceModel, column, FIELD_INT),
+	DERIVED(ReferenceModel, table, FIELD_INT),
+	DERIVED(ReferenceModel, column, FIELD_INT),
 	FIELD(ReferenceModel, projection, FIELD_LINK),
 	FIELD_ARRAY(ReferenceModel, members, member_info),
 	FIELD_END
@@ -158,11 +187,11 @@ static const StructInfo reference_info = {sizeof(ReferenceModel), reference_fiel
 
 static const FieldInfo identity_fields[] = {
 	FIELD(IdentityModel, path, FIELD_NAME),
-	FIELD(IdentityModel, type, FIELD_INT),
-	FIELD(IdentityModel, lower, FIELD_BOOL),
-	FIELD(IdentityModel, column, FIELD_INT),
-	FIELD(IdentityModel, reference, FIELD_LINK),
-	FIELD(IdentityModel, member, FIELD_LINK),
+	DERIVED(IdentityModel, type, FIELD_INT),
+	DERIVED(IdentityModel, lower, FIELD_BOOL),
+	DERIVED(IdentityModel, column, FIELD_INT),
+	DERIVED(IdentityModel, reference, FIELD_LINK),
+	DERIVED(IdentityModel, member, FIELD_LINK),
 	FIELD_END
 };
 static const StructInfo identity_info = {sizeof(IdentityModel), identity_fields};
@@ -181,7 +210,7 @@ static const FieldInfo projected_fields[] = {
 	FIELD(ProjectedModel, join, FIELD_INT),
 	FIELD(ProjectedModel, column, FIELD_NAME),
 	FIELD(ProjectedModel, type, FIELD_INT),
-	FIELD(ProjectedModel, lower, FIELD_BOOL),
+	DERIVED(ProjectedModel, lower, FIELD_BOOL),
 	FIELD_END
 };
 static const StructInfo projected_info = {sizeof(ProjectedModel), projected_fields};
@@ -197,10 +226,10 @@ static const StructInfo projection_info = {sizeof(ProjectionModel), projection_f
 
 static const FieldInfo query_path_fields[] = {
 	FIELD(QueryPathModel, path, FIELD_NAME),
-	FIELD(QueryPathModel, type, FIELD_INT),
-	FIELD(QueryPathModel, column, FIELD_LINK),
-	FIELD(QueryPathModel, reference, FIELD_LINK),
-	FIELD(QueryPathModel, member, FIELD_LINK),
+	DERIVED(QueryPathModel, type, FIELD_INT),
+	DERIVED(QueryPathModel, column, FIELD_LINK),
+	DERIVED(QueryPathModel, reference, FIELD_LINK),
+	DERIVED(QueryPathModel, member, FIELD_LINK),
 	FIELD_END
 };
 static const StructInfo query_path_info = {sizeof(QueryPathModel), query_path_fields};
@@ -228,11 +257,12 @@ static const FieldInfo equality_fields[] = {
 static const StructInfo equality_info = {sizeof(EqualityModel), equality_fields};
 
 static const FieldInfo resource_fields[] = {
+	FIELD(ResourceModel, format, FIELD_INT),
 	FIELD(ResourceModel, project, FIELD_NAME),
 	FIELD(ResourceModel, resource, FIELD_NAME),
 	FIELD(ResourceModel, project_endpoint, FIELD_NAME),
 	FIELD(ResourceModel, endpoint, FIELD_TEXT),
-	FIELD(ResourceModel, version, FIELD_TEXT),
+	FIELD(ResourceModel, version, FIELD_NAME),
 	FIELD(ResourceModel, kind, FIELD_INT),
 	FIELD(ResourceModel, allow_identity_updates, FIELD_BOOL),
 	FIELD(ResourceModel, can_change, FIELD_BOOL),
@@ -255,8 +285,8 @@ static const FieldInfo resource_fields[] = {
 };
 static const StructInfo resource_info = {sizeof(ResourceModel), resource_fields};
 
-static void WriteStruct(StringInfo out, const StructInfo *info, const char *base);
-static void ReadStruct(const JNode *node, const StructInfo *info, char *base);
+static void WriteStruct(StringInfo out, const StructInfo *info, const char *base, bool whole);
+static void ReadStruct(const JNode *node, const StructInfo *info, char *base, bool whole);
 
 /* Does the member have the value that is left out? */
 static bool
@@ -288,7 +318,7 @@ IsDefault(const FieldInfo *field, const char *base)
 
 /* Write the elements of an array member. */
 static void
-WriteElements(StringInfo out, const FieldInfo *field, const char *base)
+WriteElements(StringInfo out, const FieldInfo *field, const char *base, bool whole)
 {
 	const char *elements = *(char *const *) (base + field->offset);
 	int			count = *(const int *) (base + field->count_offset);
@@ -298,7 +328,7 @@ WriteElements(StringInfo out, const FieldInfo *field, const char *base)
 	{
 		appendStringInfoString(out, i > 0 ? "," : "");
 		if (field->kind == FIELD_STRUCTS)
-			WriteStruct(out, field->of, elements + i * field->of->size);
+			WriteStruct(out, field->of, elements + i * field->of->size, whole);
 		else if (field->kind == FIELD_INTS)
 			appendStringInfo(out, "%d", ((const int *) elements)[i]);
 		else
@@ -307,8 +337,9 @@ WriteElements(StringInfo out, const FieldInfo *field, const char *base)
 	appendStringInfoChar(out, ']');
 }
 
+/* Write the value of a member. */
 static void
-WriteField(StringInfo out, const FieldInfo *field, const char *base)
+WriteField(StringInfo out, const FieldInfo *field, const char *base, bool whole)
 {
 	const char *at = base + field->offset;
 
@@ -329,29 +360,31 @@ WriteField(StringInfo out, const FieldInfo *field, const char *base)
 			appendStringInfo(out, INT64_FORMAT, *(const int64 *) at);
 			break;
 		case FIELD_STRUCT:
-			WriteStruct(out, field->of, at);
+			WriteStruct(out, field->of, at, whole);
 			break;
 		case FIELD_STRUCTS:
 		case FIELD_INTS:
 		case FIELD_TEXTS:
-			WriteElements(out, field, base);
+			WriteElements(out, field, base, whole);
 			break;
 	}
 }
 
+/* Write a struct as an object; "whole" includes what could be derived. */
 static void
-WriteStruct(StringInfo out, const StructInfo *info, const char *base)
+WriteStruct(StringInfo out, const StructInfo *info, const char *base, bool whole)
 {
 	bool		first = true;
 
 	appendStringInfoChar(out, '{');
 	for (const FieldInfo *field = info->fields; field->name; field++)
 	{
-		if (IsDefault(field, base))
+		if (IsDefault(field, base) ||
+			(!whole && field->is_derived != NULL && field->is_derived(base)))
 			continue;
 		appendStringInfo(out, "%s\"%s\":", first ? "" : ",", field->name);
 		first = false;
-		WriteField(out, field, base);
+		WriteField(out, field, base, whole);
 	}
 	appendStringInfoChar(out, '}');
 }
@@ -390,9 +423,31 @@ RequireKind(const JNode *node, JNodeKind kind, const char *name)
 				 errmsg("member \"%s\" of a stored model must not be %s", name, JsonTreeKindName(node))));
 }
 
+/* Read a whole number, and nothing that only looks like one. */
+static int64
+ReadInteger(const JNode *node, int64 least, int64 most, const char *name)
+{
+	char	   *end;
+	long long	number;
+
+	errno = 0;
+	number = strtoll(node->text, &end, 10);
+	if (errno != 0 || *end != '\0' || number < least || number > most)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("member \"%s\" of a stored model must not be %s", name, node->text)));
+	return number;
+}
+
+static int
+ReadInt(const JNode *node, const char *name)
+{
+	return (int) ReadInteger(node, PG_INT32_MIN, PG_INT32_MAX, name);
+}
+
 /* Read the elements of an array member. */
 static void
-ReadElements(const JNode *node, const FieldInfo *field, char *base)
+ReadElements(const JNode *node, const FieldInfo *field, char *base, bool whole)
 {
 	size_t		size = field->kind == FIELD_STRUCTS ? field->of->size :
 	field->kind == FIELD_INTS ? sizeof(int) : sizeof(char *);
@@ -408,9 +463,9 @@ ReadElements(const JNode *node, const FieldInfo *field, char *base)
 		RequireKind(child, field->kind == FIELD_STRUCTS ? JNODE_OBJECT :
 					field->kind == FIELD_INTS ? JNODE_NUMBER : JNODE_STRING, field->name);
 		if (field->kind == FIELD_STRUCTS)
-			ReadStruct(child, field->of, element);
+			ReadStruct(child, field->of, element, whole);
 		else if (field->kind == FIELD_INTS)
-			*(int *) element = atoi(child->text);
+			*(int *) element = ReadInt(child, field->name);
 		else
 			*(char **) element = pstrdup(child->text);
 	}
@@ -418,14 +473,15 @@ ReadElements(const JNode *node, const FieldInfo *field, char *base)
 	*(int *) (base + field->count_offset) = node->nchildren;
 }
 
+/* Read a member, or give it its default. */
 static void
-ReadField(const JNode *node, const FieldInfo *field, char *base)
+ReadField(const JNode *node, const FieldInfo *field, char *base, bool whole)
 {
 	char	   *at = base + field->offset;
 
 	if (node != NULL)
 		RequireKind(node, KindOfField(field), field->name);
-	else if (field->kind == FIELD_NAME)
+	else if (field->kind == FIELD_NAME && (whole || field->is_derived == NULL))
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_CORRUPTED),
 				 errmsg("stored model has no member \"%s\"", field->name)));
@@ -439,39 +495,41 @@ ReadField(const JNode *node, const FieldInfo *field, char *base)
 			*(bool *) at = node != NULL && node->boolean;
 			break;
 		case FIELD_INT:
-			*(int *) at = node ? atoi(node->text) : 0;
+			*(int *) at = node ? ReadInt(node, field->name) : 0;
 			break;
 		case FIELD_LINK:
-			*(int *) at = node ? atoi(node->text) : -1;
+			*(int *) at = node ? ReadInt(node, field->name) : -1;
 			break;
 		case FIELD_INT64:
-			*(int64 *) at = node ? strtoll(node->text, NULL, 10) : 0;
+			*(int64 *) at = node ? ReadInteger(node, PG_INT64_MIN, PG_INT64_MAX, field->name) : 0;
 			break;
 		case FIELD_STRUCT:
-			ReadStruct(node, field->of, at);
+			ReadStruct(node, field->of, at, whole);
 			break;
 		case FIELD_STRUCTS:
 		case FIELD_INTS:
 		case FIELD_TEXTS:
-			ReadElements(node, field, base);
+			ReadElements(node, field, base, whole);
 			break;
 	}
 }
 
 /*
- * Members were written in the order of the table, so the walk through the
- * node's children and the table is one pass.
+ * Read an object into a struct.  Members were written in the order of the table,
+ * so the walk through the node's children and the table is one pass.  What is
+ * always derived is no member of a model that is not whole.
  */
 static void
-ReadStruct(const JNode *node, const StructInfo *info, char *base)
+ReadStruct(const JNode *node, const StructInfo *info, char *base, bool whole)
 {
 	const JNode *child = node ? node->first : NULL;
 
 	for (const FieldInfo *field = info->fields; field->name; field++)
 	{
-		bool		here = child != NULL && strcmp(child->name, field->name) == 0;
+		bool		here = child != NULL && (whole || field->is_derived != IsAlwaysDerived) &&
+		strcmp(child->name, field->name) == 0;
 
-		ReadField(here ? child : NULL, field, base);
+		ReadField(here ? child : NULL, field, base, whole);
 		if (here)
 			child = child->next;
 	}
@@ -496,6 +554,87 @@ ModelKindName(int kind)
 	return names[kind];
 }
 
+static bool StructsAreEqual(const StructInfo *info, const char *left, const char *right);
+
+/* Texts that may be NULL. */
+static bool
+TextsAreEqual(const char *left, const char *right)
+{
+	return left == right || (left != NULL && right != NULL && strcmp(left, right) == 0);
+}
+
+/* Compare the elements of an array member, which are as many. */
+static bool
+ElementsAreEqual(const FieldInfo *field, const char *left, const char *right, int count)
+{
+	for (int i = 0; i < count; i++)
+	{
+		bool		equal;
+
+		if (field->kind == FIELD_STRUCTS)
+			equal = StructsAreEqual(field->of, left + i * field->of->size, right + i * field->of->size);
+		else if (field->kind == FIELD_INTS)
+			equal = ((const int *) left)[i] == ((const int *) right)[i];
+		else
+			equal = TextsAreEqual(((char *const *) left)[i], ((char *const *) right)[i]);
+		if (!equal)
+			return false;
+	}
+	return true;
+}
+
+/* Compare a member of two structs. */
+static bool
+FieldsAreEqual(const FieldInfo *field, const char *left, const char *right)
+{
+	const char *a = left + field->offset;
+	const char *b = right + field->offset;
+	int			count;
+
+	switch (field->kind)
+	{
+		case FIELD_TEXT:
+		case FIELD_NAME:
+			return TextsAreEqual(*(char *const *) a, *(char *const *) b);
+		case FIELD_BOOL:
+			return *(const bool *) a == *(const bool *) b;
+		case FIELD_INT:
+		case FIELD_LINK:
+			return *(const int *) a == *(const int *) b;
+		case FIELD_INT64:
+			return *(const int64 *) a == *(const int64 *) b;
+		case FIELD_STRUCT:
+			return StructsAreEqual(field->of, a, b);
+		case FIELD_STRUCTS:
+		case FIELD_INTS:
+		case FIELD_TEXTS:
+			count = *(const int *) (left + field->count_offset);
+			return count == *(const int *) (right + field->count_offset) &&
+				ElementsAreEqual(field, *(char *const *) a, *(char *const *) b, count);
+	}
+	return false;
+}
+
+/* Compare two structs, derived members included. */
+static bool
+StructsAreEqual(const StructInfo *info, const char *left, const char *right)
+{
+	for (const FieldInfo *field = info->fields; field->name; field++)
+		if (!FieldsAreEqual(field, left, right))
+		{
+			elog(DEBUG1, "models differ in \"%s\"", field->name);
+			return false;
+		}
+	return true;
+}
+
+/* Returns true if two models are the same in all members. */
+bool
+ModelsAreEqual(const ResourceModel *left, const ResourceModel *right)
+{
+	return StructsAreEqual(&resource_info, (const char *) left, (const char *) right);
+}
+
 /* The model as JSON text. */
 char *
 ModelToJson(const ResourceModel *model)
@@ -503,8 +642,38 @@ ModelToJson(const ResourceModel *model)
 	StringInfoData out;
 
 	initStringInfo(&out);
-	WriteStruct(&out, &resource_info, (const char *) model);
+	WriteStruct(&out, &resource_info, (const char *) model, model->kind == RESOURCE_ABSTRACT);
 	return out.data;
+}
+
+/* Returns the number that a member of the root must be; -1 if it is not there. */
+static int
+RootNumber(const JNode *root, const char *name)
+{
+	const JNode *node = JsonTreeMember(root, name);
+
+	if (node == NULL)
+		return -1;
+	RequireKind(node, JNODE_NUMBER, name);
+	return ReadInt(node, name);
+}
+
+/* Refuse what is no model, or one that another version of the library stored. */
+static void
+RequireFormat(const JNode *root, const JsonFault *fault)
+{
+	int			format;
+
+	if (root == NULL || root->kind != JNODE_OBJECT)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("stored model is not readable: %s", root ? "not an object" : fault->message)));
+	format = RootNumber(root, "format");
+	if (format != MODEL_FORMAT)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("stored model has the format %d instead of %d", format, MODEL_FORMAT),
+				 errhint("The store was deployed by another version of dms, or dms.ResourceModel was changed by hand.")));
 }
 
 /* The model that a text describes, in the current memory context. */
@@ -521,13 +690,9 @@ ModelFromJson(const char *text, int len)
 	MemoryContextSwitchTo(scratch);
 	root = JsonTreeParse(text, len, &fault);
 	MemoryContextSwitchTo(target);
-	if (root == NULL || root->kind != JNODE_OBJECT)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg("stored model is not readable: %s",
-						root ? "not an object" : fault.message)));
-	ReadStruct(root, &resource_info, (char *) model);
+	RequireFormat(root, &fault);
+	ReadStruct(root, &resource_info, (char *) model, RootNumber(root, "kind") == RESOURCE_ABSTRACT);
 	MemoryContextDelete(scratch);
-	ModelRequireSound(model);
+	ModelComplete(model);
 	return model;
 }

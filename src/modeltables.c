@@ -6,6 +6,7 @@
 
 #include "access/htup_details.h"
 #include "catalog/heap.h"
+#include "edgename.h"
 #include "grow.h"
 #include "miscadmin.h"
 #include "modelbuild.h"
@@ -337,10 +338,10 @@ AddReference(Walk *walk, const ApiMapping *mapping, int table)
 	reference.descriptor = mapping->descriptor;
 	reference.project = pstrdup(mapping->project);
 	reference.resource = pstrdup(mapping->resource);
-	reference.edge_source_key = NameEdgeSourceKey(model->project, model->resource,
-												  mapping->descriptor, mapping->path);
-	reference.edge_source_id = NameEdgeSourceId(model->project, model->resource,
-												mapping->descriptor, mapping->path);
+	reference.edge_source_key = EdgeNameKey(model->project, model->resource,
+											mapping->descriptor, mapping->path);
+	reference.edge_source_id = EdgeNameId(model->project, model->resource,
+										  mapping->descriptor, mapping->path);
 	reference.table = table;
 	reference.column = -1;
 	reference.projection = -1;
@@ -378,7 +379,7 @@ NewProperty(const SchemaProperty *source)
 
 	property.name = pstrdup(source->name);
 	property.required = source->required;
-	property.column = property.scope = property.reference = -1;
+	property.column = property.scope = property.table = property.reference = -1;
 	property.min_items = property.max_items = -1;
 	property.value.min_length = property.value.max_length = -1;
 	property.value.precision = property.value.scale = -1;
@@ -463,6 +464,7 @@ WalkExtensions(Walk *walk, const SchemaNode *node, const Place *place, int scope
 		below.always = true;
 		below.table = AddExtension(walk, place->table, below.path, project);
 		property.kind = PROPERTY_EXTENSION;
+		property.table = below.table;
 		property.scope = WalkObject(walk, source->node, &below);
 		s = &walk->entry->model->scopes[scope];
 		APPEND(s->properties, s->nproperties, property);
@@ -505,6 +507,7 @@ WalkArray(Walk *walk, const SchemaProperty *source, const Place *place,
 	below.always = true;
 	below.table = AddCollection(walk, place->table, below.path, source->name,
 								IsBareReference(walk, element, below.path));
+	property->table = below.table;
 	property->scope = WalkObject(walk, element, &below);
 }
 
@@ -636,7 +639,7 @@ CheckWidth(Walk *walk)
 		if (t->ncolumns > MaxHeapAttributeNumber)
 			ProblemAt(walk->set->problems, walk->entry->place, "the table of %s would have %d columns; %d are possible.",
 					  t->scope_path, t->ncolumns, MaxHeapAttributeNumber);
-		if (t->nkeys > INDEX_MAX_KEYS)
+		if (t->nkeys > MODEL_MAX_KEYS)
 			ProblemAt(walk->set->problems, walk->entry->place, "arrays are nested too deep at %s.", t->scope_path);
 	}
 }

@@ -8,37 +8,9 @@
  */
 #include "postgres.h"
 
-#include "common/cryptohash.h"
-#include "common/sha2.h"
+#include "hash.h"
 #include "mb/pg_wchar.h"
 #include "naming.h"
-
-#define EDGE_SOURCE_KEY_MAX 256
-
-static void
-Sha256(const char *text, size_t len, uint8 digest[PG_SHA256_DIGEST_LENGTH])
-{
-	pg_cryptohash_ctx *context = pg_cryptohash_create(PG_SHA256);
-
-	if (pg_cryptohash_init(context) < 0 ||
-		pg_cryptohash_update(context, (const uint8 *) text, len) < 0 ||
-		pg_cryptohash_final(context, digest, PG_SHA256_DIGEST_LENGTH) < 0)
-		elog(ERROR, "could not compute SHA-256");
-	pg_cryptohash_free(context);
-}
-
-/* The SHA-256 of a text in lower-case hexadecimal digits. */
-char *
-Sha256Hex(const char *text, size_t len)
-{
-	uint8		digest[PG_SHA256_DIGEST_LENGTH];
-	char	   *hex = palloc(PG_SHA256_DIGEST_LENGTH * 2 + 1);
-
-	Sha256(text, len, digest);
-	for (int i = 0; i < PG_SHA256_DIGEST_LENGTH; i++)
-		snprintf(hex + 2 * i, 3, "%02x", digest[i]);
-	return hex;
-}
 
 static bool
 IsLetterOrDigit(char c)
@@ -188,42 +160,4 @@ NameOfSchema(const char *endpoint)
 			*end++ = pg_ascii_tolower((unsigned char) *c);
 	*end = '\0';
 	return name;
-}
-
-static char *
-RawEdgeSourceKey(const char *project, const char *resource, bool descriptor,
-				 const char *path)
-{
-	return psprintf("%s.%s:%s:%s", project, resource,
-					descriptor ? "desc" : "docref", path);
-}
-
-/* The key of an edge source; a long one is cut and ends with its hash. */
-char *
-NameEdgeSourceKey(const char *project, const char *resource, bool descriptor,
-				  const char *path)
-{
-	char	   *key = RawEdgeSourceKey(project, resource, descriptor, path);
-	size_t		length = strlen(key);
-	int			kept;
-
-	if (pg_mbstrlen(key) <= EDGE_SOURCE_KEY_MAX)
-		return key;
-	kept = pg_mbcharcliplen(key, length, EDGE_SOURCE_KEY_MAX - 9);
-	return psprintf("%.*s|%.8s", kept, key, Sha256Hex(key, length));
-}
-
-/* The id of an edge source: the same in every store. */
-int64
-NameEdgeSourceId(const char *project, const char *resource, bool descriptor,
-				 const char *path)
-{
-	char	   *key = RawEdgeSourceKey(project, resource, descriptor, path);
-	uint8		digest[PG_SHA256_DIGEST_LENGTH];
-	uint64		id = 0;
-
-	Sha256(key, strlen(key), digest);
-	for (int i = 0; i < 8; i++)
-		id = (id << 8) | digest[i];
-	return (int64) id;
 }

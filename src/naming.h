@@ -14,10 +14,5 @@ extern char *NameWithoutSuffix(const char *name, const char *suffix);
 extern char *NameWithoutParentWords(const char *segment, const char *parent);
 extern char *NamePhysical(const char *pascal);
 extern char *NameOfSchema(const char *endpoint);
-extern char *NameEdgeSourceKey(const char *project, const char *resource,
-							   bool descriptor, const char *path);
-extern int64 NameEdgeSourceId(const char *project, const char *resource,
-							  bool descriptor, const char *path);
-extern char *Sha256Hex(const char *text, size_t len);
 
 #endif							/* DMS_NAMING_H */

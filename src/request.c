@@ -18,6 +18,7 @@
 #include "documents.h"
 #include "faults.h"
 #include "fmgr.h"
+#include "hash.h"
 #include "idempotency.h"
 #include "miscadmin.h"
 #include "modelcache.h"
