@@ -95,8 +95,8 @@ ReadScope(const char *project, const char *resource)
 	scope.resources = palloc(sizeof(char *) * Max(scope.n, 1));
 	for (int i = 0; i < scope.n; i++)
 	{
-		scope.projects[i] = ResultText(i, 1);
-		scope.resources[i] = ResultText(i, 2);
+		scope.projects[i] = ResultName(i, 1);
+		scope.resources[i] = ResultName(i, 2);
 	}
 	SPI_freetuptable(SPI_tuptable);
 	return scope;
@@ -109,14 +109,13 @@ NarrowScope(Scope *scope, const pg_uuid_t *uuid)
 	Datum		values[1] = {UUIDPGetDatum(uuid)};
 	Resource   *resource;
 	int64		document_id;
-	bool		isnull;
 	int			n = 0;
 
 	if (StatementRun(&find_document, values, NULL, true, 1) == 0)
 		ReportError(PROBLEM_NO_DOCUMENT, NULL, "there is no document %s",
 					DatumGetCString(DirectFunctionCall1(uuid_out, values[0])));
-	document_id = DatumGetInt64(ResultDatum(0, 1, &isnull));
-	resource = ResourceFind(ResultText(0, 2), ResultText(0, 3));
+	document_id = ResultInt64(0, 1);
+	resource = ResourceFind(ResultName(0, 2), ResultName(0, 3));
 	for (int i = 0; i < scope->n; i++)
 		if (strcmp(scope->projects[i], resource->model->project) == 0 &&
 			strcmp(scope->resources[i], resource->model->resource) == 0)
@@ -170,7 +169,6 @@ int64
 AuditMendEdges(const ResourceModel *model)
 {
 	StringInfoData sql;
-	bool		isnull;
 
 	initStringInfo(&sql);
 	appendStringInfoString(&sql, "WITH wanted AS (");
@@ -195,7 +193,7 @@ AuditMendEdges(const ResourceModel *model)
 						   " SELECT count(*) FROM wrong");
 	ExecuteSql(sql.data);
 	pfree(sql.data);
-	return DatumGetInt64(ResultDatum(0, 1, &isnull));
+	return ResultInt64(0, 1);
 }
 
 /* Mend the edges of a scope, telling now and then how far we are. */

@@ -157,18 +157,17 @@ CheckOne(Resource *resource, int index, Datum ids, Problem *problem)
 	const EqualityModel *equality = &model->equalities[index];
 	Statement  *statement = EqualityStatement(resource, index);
 	Datum		values[1] = {ids};
-	bool		isnull;
 	int64		count;
 
 	if (statement == NULL)
 		return;
 	StatementRun(statement, values, NULL, true, 0);
-	count = DatumGetInt64(ResultDatum(0, 1, &isnull));
+	count = ResultInt64(0, 1);
 	if (count == 0)
 		return;
 	ProblemAt(problem, equality->source, "would differ from %s in " INT64_FORMAT " documents of %s.%s, among them document " INT64_FORMAT ".",
 			  equality->target, count, model->project, model->resource,
-			  DatumGetInt64(ResultDatum(0, 2, &isnull)));
+			  ResultInt64(0, 2));
 	ProblemAt(problem, equality->target, "would differ from %s in " INT64_FORMAT " documents of %s.%s.",
 			  equality->source, count, model->project, model->resource);
 }

@@ -356,14 +356,12 @@ static void
 OpenSeeds(OpenMembers *open, const int64 *seeds, int nseeds)
 {
 	Datum		values[1] = {Int8ArrayDatum(nseeds, seeds)};
-	bool		isnull;
 
 	SnapshotBegin();
 	StatementRun(&read_types, values, NULL, true, 0);
 	SnapshotEnd();
 	for (uint64 i = 0; i < SPI_processed; i++)
-		AddOpen(open, TypeByName(ResultText(i, 2), ResultText(i, 3)),
-				DatumGetInt64(ResultDatum(i, 1, &isnull)));
+		AddOpen(open, TypeByName(ResultName(i, 2), ResultName(i, 3)), ResultInt64(i, 1));
 	SPI_freetuptable(SPI_tuptable);
 }
 

@@ -163,8 +163,8 @@ RaiseViolated(const Delete *delete, const ErrorData *error)
 					3, types, values, true);
 	if (SPI_processed > 0)
 		ProblemNote(problem, "%s.%s at %s, although no edge tells so: run dms.audit().",
-					ResultText(0, 1), ResultText(0, 2),
-					PathOfConstraint(ResourceFind(ResultText(0, 1), ResultText(0, 2))->model,
+					ResultName(0, 1), ResultName(0, 2),
+					PathOfConstraint(ResourceFind(ResultName(0, 1), ResultName(0, 2))->model,
 									 error->constraint_name));
 	else
 		ProblemNote(problem, "Constraint %s of %s.%s.", error->constraint_name,
@@ -186,11 +186,10 @@ TryDelete(void *arg)
 	DeleteAttempt *attempt = arg;
 	Datum		values[2] = {Int64GetDatum(attempt->delete->document_id), Int64GetDatum(attempt->etag)};
 	const char *nulls = attempt->delete->precondition.match.given ? "  " : " n";
-	bool		isnull;
 
 	attempt->deleted = StatementRun(&delete_document, values, nulls, false, 0) > 0;
 	if (attempt->deleted)
-		attempt->etag = DatumGetInt64(ResultDatum(0, 1, &isnull));
+		attempt->etag = ResultInt64(0, 1);
 	return true;
 }
 

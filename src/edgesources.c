@@ -41,10 +41,9 @@ static Statement read_sources = {
 static void
 AddSource(HTAB *table, KnownType *types, int *ntypes, uint64 row)
 {
-	const char *project = ResultText(row, 2);
-	const char *resource = ResultText(row, 3);
+	const char *project = ResultName(row, 2);
+	const char *resource = ResultName(row, 3);
 	KnownType  *last = *ntypes > 0 ? &types[*ntypes - 1] : NULL;
-	bool		isnull;
 	bool		found;
 	int64		source;
 
@@ -53,11 +52,12 @@ AddSource(HTAB *table, KnownType *types, int *ntypes, uint64 row)
 		last = &types[(*ntypes)++];
 		strlcpy(last->project, project, sizeof(last->project));
 		strlcpy(last->resource, resource, sizeof(last->resource));
-		last->rank = DatumGetInt32(ResultDatum(row, 4, &isnull));
+		last->rank = ResultInt32(row, 4);
 	}
-	source = DatumGetInt64(ResultDatum(row, 1, &isnull));
-	if (!isnull)
-		((SourceType *) hash_search(table, &source, HASH_ENTER, &found))->type = *ntypes - 1;
+	if (ResultText(row, 1) == NULL)
+		return;					/* the type refers to nothing */
+	source = ResultInt64(row, 1);
+	((SourceType *) hash_search(table, &source, HASH_ENTER, &found))->type = *ntypes - 1;
 }
 
 /* Know the type and rank behind every edge source. */

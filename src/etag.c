@@ -51,7 +51,6 @@ EtagBump(DocumentHeader *header, const char *version, bool judge)
 {
 	Datum		values[3];
 	char		nulls[] = "   ";
-	bool		isnull;
 
 	values[0] = Int64GetDatum(header->document_id);
 	values[1] = Int64GetDatum(header->etag);
@@ -59,8 +58,8 @@ EtagBump(DocumentHeader *header, const char *version, bool judge)
 	values[2] = CStringGetTextDatum(version);
 	if (StatementRun(&bump, values, nulls, false, 0) == 0)
 		return false;
-	header->etag = DatumGetInt64(ResultDatum(0, 1, &isnull));
-	header->last_modified = DatumGetTimestampTz(ResultDatum(0, 2, &isnull));
+	header->etag = ResultInt64(0, 1);
+	header->last_modified = ResultTime(0, 2);
 	return true;
 }
 

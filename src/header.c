@@ -103,6 +103,8 @@ DocumentFind(const pg_uuid_t *uuid, int64 *document_id, Resource **resource)
 	found = DocumentsFind(ArrayDatum(1, &element, NULL, UUIDOID), &n);
 	if (n == 0)
 		return false;
+	if (memcmp(found->uuid, uuid, UUID_LEN) != 0)
+		RefuseRow("a row that it was not asked for");
 	*document_id = found->document_id;
 	if (resource)
 		*resource = found->resource;

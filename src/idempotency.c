@@ -77,8 +77,8 @@ enum
 	KEY_KEY,
 	KEY_ID,
 	KEY_IS_PROCESSED,
-	KEY_FINGERPRINT,
 	KEY_STATUS,
+	KEY_FINGERPRINT,			/* NULL from here on, if not given */
 	KEY_HEADERS,
 	KEY_BODY,
 	KEY_CONTENT_TYPE,
@@ -86,15 +86,17 @@ enum
 };
 
 static const char *const key_columns[KEY_COLUMNS] = {
-	"route", "httpmethod", "key", "id", "isprocessed", "requestfingerprint", "statuscode",
+	"route", "httpmethod", "key", "id", "isprocessed", "statuscode", "requestfingerprint",
 	"responseheaders", "responsebody", "contenttype",
 };
 static const Oid key_column_types[KEY_COLUMNS] = {
-	TEXTOID, TEXTOID, TEXTOID, UUIDOID, BOOLOID, TEXTOID, INT4OID, JSONBOID, TEXTOID, TEXTOID,
+	TEXTOID, TEXTOID, TEXTOID, UUIDOID, BOOLOID, INT4OID, TEXTOID, JSONBOID, TEXTOID, TEXTOID,
 };
-static const KeyScanTable key_table = {"dms", "idempotencykeys", key_columns, key_column_types, KEY_COLUMNS};
+static const KeyScanTable key_table = {
+	"dms", "idempotencykeys", key_columns, key_column_types, KEY_COLUMNS,.nrequired = KEY_FINGERPRINT
+};
 static Statement read_key = {
-	.sql = "SELECT k.Route, k.HttpMethod, k.Key, k.Id, k.IsProcessed, k.RequestFingerprint, k.StatusCode,"
+	.sql = "SELECT k.Route, k.HttpMethod, k.Key, k.Id, k.IsProcessed, k.StatusCode, k.RequestFingerprint,"
 	" k.ResponseHeaders, k.ResponseBody, k.ContentType FROM dms.IdempotencyKeys AS k"
 	" WHERE k.Route OPERATOR(pg_catalog.=) $1::pg_catalog.varchar"
 	" AND k.HttpMethod OPERATOR(pg_catalog.=) $2::pg_catalog.varchar"

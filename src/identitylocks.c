@@ -42,11 +42,12 @@ static Statement newest_deploy = {
 	.sql = "SELECT pg_catalog.max(EffectiveSchemaId) FROM dms.EffectiveSchema",
 };
 
-/* Identities that were locked, ascending; there is room for all. */
+/* Identities that were locked, ascending; there is room for those asked for. */
 typedef struct TakenIds
 {
 	int64	   *ids;
 	int			n;
+	int			room;
 } TakenIds;
 
 static void
@@ -54,6 +55,8 @@ AddLocked(const Datum *values, void *arg)
 {
 	TakenIds   *locked = arg;
 
+	if (locked->n == locked->room)
+		RefuseRow("more rows than it was asked for");
 	locked->ids[locked->n++] = DatumGetInt64(values[0]);
 }
 
@@ -63,8 +66,7 @@ LockBySql(Datum ids, TakenIds *locked)
 	StatementRun(&lock_update[StoreLockNowait()], &ids, NULL, false, 0);
 	for (uint64 i = 0; i < SPI_processed; i++)
 	{
-		bool		isnull;
-		Datum		id = ResultDatum(i, 1, &isnull);
+		Datum		id = Int64GetDatum(ResultInt64(i, 1));
 
 		AddLocked(&id, locked);
 	}
@@ -83,7 +85,7 @@ LockOneBySql(const Datum *values, void *arg)
 int64 *
 LockIdentities(const int64 *ids, int n, int *nlocked)
 {
-	TakenIds	locked = {.ids = palloc_extended(sizeof(int64) * Max(n, 1), MCXT_ALLOC_HUGE)};
+	TakenIds	locked = {.ids = palloc_extended(sizeof(int64) * Max(n, 1), MCXT_ALLOC_HUGE),.room = n};
 
 	if (!KeyLock(&locks, ids, n, StoreLockNowait() ? LockWaitError : LockWaitBlock,
 				 AddLocked, LockOneBySql, &locked))

@@ -74,7 +74,7 @@ VisitModelsWith(const char *json_part, ModelVisitor visit, void *arg)
 	for (uint64 i = 0; i < n; i++)
 	{
 		MemoryContext saved = MemoryContextSwitchTo(each);
-		char	   *json = ResultText(i, 1);
+		char	   *json = ResultName(i, 1);
 
 		visit(ModelFromJson(json, strlen(json)), arg);
 		MemoryContextSwitchTo(saved);

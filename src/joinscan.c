@@ -79,6 +79,7 @@ PrepareScan(const Resource *resource, const ProjectionModel *projection)
 
 		step->table.schema = join->schema;
 		step->table.table = join->table;
+		step->table.nrequired = 1;
 		step->table.columns = palloc(sizeof(char *) * most);
 		step->table.types = palloc(sizeof(Oid) * most);
 		step->from = i == 0 ? -1 : join->from;

@@ -23,6 +23,7 @@
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "faults.h"
+#include "ids.h"
 #include "keyscan.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
@@ -74,19 +75,51 @@ StoredRowsMove(StoredRows *rows, int from, int to)
 	memcpy(StoredRowNulls(rows, to), StoredRowNulls(rows, from), sizeof(bool) * rows->ncolumns);
 }
 
+/* Refuse a row that has NULL in one of its first columns. */
+static void
+RequireValues(const bool *nulls, int nrequired)
+{
+	for (int i = 0; i < nrequired; i++)
+		if (unlikely(nulls[i]))
+			RefuseRow("NULL where there must be a value");
+}
+
+/* How many of the first columns of a table are never NULL. */
+static int
+RequiredColumns(const KeyScanTable *table)
+{
+	return table->nrequired > 0 ? table->nrequired : table->ncolumns;
+}
+
 /*
  * Take the rows of the last result apart; they live as long as it does.  Their
- * columns must be of these types.
+ * columns must be of these types, and so many of the first must not be NULL.
  */
 void
-StoredRowsTake(StoredRows *rows, const Oid *types)
+StoredRowsTake(StoredRows *rows, const Oid *types, int nrequired)
 {
 	ResultExpect(types);
 	StoredRowsInit(rows, SPI_tuptable->tupdesc->natts, (int) SPI_processed);
 	rows->nrows = (int) SPI_processed;
 	for (int i = 0; i < rows->nrows; i++)
+	{
 		heap_deform_tuple(SPI_tuptable->vals[i], SPI_tuptable->tupdesc,
 						  StoredRowValues(rows, i), StoredRowNulls(rows, i));
+		RequireValues(StoredRowNulls(rows, i), nrequired);
+	}
+}
+
+/*
+ * Refuse rows of documents that were not asked for.  A view evaluates what it
+ * gives and what it is asked for separately, and may give something else.  The
+ * ids are ascending.
+ */
+void
+StoredRowsRequireIds(const StoredRows *rows, const int64 *ids, int n)
+{
+	for (int i = 0; i < rows->nrows; i++)
+		if (!IdsHave(ids, n, DatumGetInt64(StoredRowValues(rows, i)[0])))
+			RefuseRow("a row that it was not asked for");
 }
 
 /*
@@ -226,22 +259,22 @@ OpenIndex(const KeyScan *scan, const KeyScanKey *keys, int n)
 
 /* Copy a row out of the slot; all its columns fit into the scratch row. */
 static void
-TakeRow(TupleTableSlot *slot, const AttrNumber *columns, StoredRows *scratch,
-		StoredRows *rows)
+TakeRow(const KeyScan *scan, StoredRows *scratch, StoredRows *rows)
 {
 	Datum	   *values;
 	bool	   *nulls;
 
-	heap_deform_tuple(ExecCopySlotHeapTuple(slot), slot->tts_tupleDescriptor,
+	heap_deform_tuple(ExecCopySlotHeapTuple(scan->slot), scan->slot->tts_tupleDescriptor,
 					  scratch->values, scratch->nulls);
 	StoredRowsGrow(rows);
 	values = StoredRowValues(rows, rows->nrows);
 	nulls = StoredRowNulls(rows, rows->nrows);
 	for (int i = 0; i < rows->ncolumns; i++)
 	{
-		values[i] = scratch->values[columns[i] - 1];
-		nulls[i] = scratch->nulls[columns[i] - 1];
+		values[i] = scratch->values[scan->columns[i] - 1];
+		nulls[i] = scratch->nulls[scan->columns[i] - 1];
 	}
+	RequireValues(nulls, scan->nrequired);
 	rows->nrows++;
 }
 
@@ -258,6 +291,7 @@ KeyScanOpen(KeyScan *scan, const KeyScanTable *table, LOCKMODE lock, AclMode rig
 	memset(scan, 0, sizeof(KeyScan));
 	scan->relation = table_openrv(name, lock);
 	scan->ncolumns = table->ncolumns;
+	scan->nrequired = RequiredColumns(table);
 	scan->any_order = table->any_order;
 	scan->columns = palloc(sizeof(AttrNumber) * table->ncolumns);
 	if (IsPlainlyUsable(scan->relation, rights) && FindColumns(scan->relation, table, scan->columns))
@@ -405,7 +439,7 @@ ReadScan(KeyScan *scan, StoredRows *rows)
 
 	StoredRowsInit(&scratch, RelationGetNumberOfAttributes(scan->relation), 1);
 	while (KeyScanNext(scan))
-		TakeRow(scan->slot, scan->columns, &scratch, rows);
+		TakeRow(scan, &scratch, rows);
 }
 
 /*
@@ -462,7 +496,7 @@ KeyRead(const KeyScanTable *table, Statement *statement, const KeyScanKey *keys,
 	for (int i = 0; i < nkeys; i++)
 		values[i] = keys[i].value;
 	ReadRun(statement, values, 0);
-	StoredRowsTake(rows, table->types);
+	StoredRowsTake(rows, table->types, RequiredColumns(table));
 }
 
 /* The same of the rows of documents; the statement takes their ids as a bigint[]. */
@@ -477,5 +511,6 @@ KeyReadIds(const KeyScanTable *table, Statement *statement, const int64 *ids, in
 		return;
 	values[0] = Int8ArrayDatum(n, ids);
 	ReadRun(statement, values, 0);
-	StoredRowsTake(rows, table->types);
+	StoredRowsTake(rows, table->types, RequiredColumns(table));
+	StoredRowsRequireIds(rows, ids, n);
 }

@@ -45,6 +45,7 @@ typedef struct KeyScanTable
 	const char *const *columns;
 	const Oid  *types;			/* what the columns must hold */
 	int			ncolumns;
+	int			nrequired;		/* so many of the first are never NULL; 0: all */
 	bool		any_order;		/* the index need not be of a key */
 } KeyScanTable;
 
@@ -56,6 +57,7 @@ typedef struct KeyScan
 	Relation	relation;
 	AttrNumber *columns;		/* as the columns of the KeyScanTable */
 	int			ncolumns;
+	int			nrequired;		/* so many of the first are never NULL */
 	bool		any_order;
 	Relation	index;
 	IndexScanDesc scan;
@@ -84,6 +86,7 @@ extern void KeyRead(const KeyScanTable *table, Statement *statement,
 					const KeyScanKey *keys, int nkeys, StoredRows *rows);
 extern void KeyReadIds(const KeyScanTable *table, Statement *statement,
 					   const int64 *ids, int n, StoredRows *rows);
-extern void StoredRowsTake(StoredRows *rows, const Oid *types);
+extern void StoredRowsTake(StoredRows *rows, const Oid *types, int nrequired);
+extern void StoredRowsRequireIds(const StoredRows *rows, const int64 *ids, int n);
 
 #endif							/* DMS_KEYSCAN_H */

@@ -140,7 +140,6 @@ LockShared(const LockTargets *open, int64 **locked, int nlocked)
 	Datum	   *ranks = palloc(sizeof(Datum) * open->n);
 	Datum	   *ids = palloc(sizeof(Datum) * open->n);
 	Datum		values[2];
-	bool		isnull;
 
 	for (int i = 0; i < open->n; i++)
 	{
@@ -153,7 +152,7 @@ LockShared(const LockTargets *open, int64 **locked, int nlocked)
 	*locked = nlocked == 0 ? palloc(sizeof(int64) * Max(SPI_processed, 1)) :
 		repalloc(*locked, sizeof(int64) * (nlocked + SPI_processed));
 	for (uint64 i = 0; i < SPI_processed; i++)
-		(*locked)[nlocked++] = DatumGetInt64(ResultDatum(i, 1, &isnull));
+		(*locked)[nlocked++] = ResultInt64(i, 1);
 	SPI_freetuptable(SPI_tuptable);
 	qsort(*locked, nlocked, sizeof(int64), IdsCompare);
 	return nlocked;
@@ -268,7 +267,7 @@ TakeHeader(DocumentHeader *header)
 {
 	StoredRows	rows;
 
-	StoredRowsTake(&rows, HeaderTable.types);
+	StoredRowsTake(&rows, HeaderTable.types, HeaderTable.ncolumns);
 	if (rows.nrows > 0)
 		HeaderFromRow(rows.values, header);
 	SPI_freetuptable(SPI_tuptable);

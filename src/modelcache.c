@@ -237,8 +237,8 @@ ReadByQuery(Generation *generation, const char *project, const char *resource,
 
 	if (StatementRun(endpoint ? &find_by_endpoint : &find_by_any_name, values, NULL, true, 1) == 0)
 		return NULL;
-	found = FindLoaded(generation, ResultText(0, 2), ResultText(0, 3));
-	return found ? found : LoadResource(generation, ResultText(0, 2), ResultText(0, 3), ResultText(0, 1));
+	found = FindLoaded(generation, ResultName(0, 2), ResultName(0, 3));
+	return found ? found : LoadResource(generation, ResultName(0, 2), ResultName(0, 3), ResultName(0, 1));
 }
 
 /*

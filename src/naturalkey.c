@@ -148,6 +148,7 @@ dms_resolve(PG_FUNCTION_ARGS)
 	JsonFault	fault;
 	pg_uuid_t	id;
 	Datum		values[1] = {UUIDPGetDatum(&id)};
+	Datum		uuid;
 	pg_uuid_t  *found = palloc(sizeof(pg_uuid_t));
 	bool		isnull = true;
 
@@ -163,7 +164,9 @@ dms_resolve(PG_FUNCTION_ARGS)
 	if (IdentityId(resource->model, identity, &id) && ReadRun(&find_uuid, values, 1) > 0)
 	{
 		ResultExpect(uuid_types);
-		*found = *DatumGetUUIDP(ResultDatum(0, 1, &isnull));
+		uuid = ResultDatum(0, 1, &isnull);
+		if (!isnull)
+			*found = *DatumGetUUIDP(uuid);
 	}
 	StoreEnd(&session);
 	if (isnull)

@@ -152,12 +152,16 @@ CompareDocuments(const void *a, const void *b)
 	return IdsCompare(&((const NewId *) a)->document_id, &((const NewId *) b)->document_id);
 }
 
+/* The new id of a document that a row was found of. */
 static NewId *
 NewIdOf(const NewIds *list, int64 document_id)
 {
 	NewId		wanted = {.document_id = document_id};
+	NewId	   *found = bsearch(&wanted, list->ids, list->n, sizeof(NewId), CompareDocuments);
 
-	return bsearch(&wanted, list->ids, list->n, sizeof(NewId), CompareDocuments);
+	if (found == NULL)
+		RefuseRow("a row that it was not asked for");
+	return found;
 }
 
 /* Has the document another id than it should?  Note what is found. */

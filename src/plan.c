@@ -337,6 +337,73 @@ ResultText(uint64 row, int column)
 	return SPI_getvalue(SPI_tuptable->vals[row], SPI_tuptable->tupdesc, column);
 }
 
+/*
+ * Refuse what a table gave.  The owner of the store may put something else in
+ * the place of a table, which need not give what was asked for.
+ */
+void
+RefuseRow(const char *what)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_DATA_CORRUPTED),
+			 errmsg("a table of the store gave %s", what),
+			 errhint("Something else is in the place of the table, or a constraint of it was dropped.")));
+}
+
+/* A value of the last result, which must be there and be of this type. */
+static Datum
+RequiredDatum(uint64 row, int column, Oid type)
+{
+	TupleDesc	descriptor = SPI_tuptable->tupdesc;
+	bool		isnull;
+	Datum		value;
+
+	if (row >= SPI_tuptable->numvals || column > descriptor->natts)
+		RefuseRow("fewer rows or columns than it must have");
+	if (!TypeFits(TupleDescAttr(descriptor, column - 1)->atttypid, type))
+		RefuseRow("a value of another type than it must have");
+	value = ResultDatum(row, column, &isnull);
+	if (isnull)
+		RefuseRow("NULL where there must be a value");
+	return value;
+}
+
+/* A text of the last result that must be there. */
+char *
+ResultName(uint64 row, int column)
+{
+	char	   *name = ResultText(row, column);
+
+	if (name == NULL)
+		RefuseRow("NULL where there must be a value");
+	return name;
+}
+
+/* Numbers, truths and times of the last result, which must be there. */
+int64
+ResultInt64(uint64 row, int column)
+{
+	return DatumGetInt64(RequiredDatum(row, column, INT8OID));
+}
+
+int32
+ResultInt32(uint64 row, int column)
+{
+	return DatumGetInt32(RequiredDatum(row, column, INT4OID));
+}
+
+bool
+ResultBool(uint64 row, int column)
+{
+	return DatumGetBool(RequiredDatum(row, column, BOOLOID));
+}
+
+TimestampTz
+ResultTime(uint64 row, int column)
+{
+	return DatumGetTimestampTz(RequiredDatum(row, column, TIMESTAMPTZOID));
+}
+
 /* An array of any of the types that our statements take. */
 Datum
 ArrayDatum(int n, Datum *values, bool *nulls, Oid type)

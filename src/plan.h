@@ -7,6 +7,7 @@
 
 #include "postgres.h"
 
+#include "datatype/timestamp.h"
 #include "executor/spi.h"
 
 /*
@@ -67,6 +68,12 @@ extern bool TypeFits(Oid found, Oid expected);
 extern void ResultExpect(const Oid *types);
 extern Datum ResultDatum(uint64 row, int column, bool *isnull);
 extern char *ResultText(uint64 row, int column);
+extern char *ResultName(uint64 row, int column);
+extern int64 ResultInt64(uint64 row, int column);
+extern int32 ResultInt32(uint64 row, int column);
+extern bool ResultBool(uint64 row, int column);
+extern TimestampTz ResultTime(uint64 row, int column);
+extern void RefuseRow(const char *what) pg_attribute_noreturn();
 extern Datum TextArrayDatum(int n, const char *const *texts);
 extern Datum ArrayDatum(int n, Datum *values, bool *nulls, Oid type);
 extern Datum Int8ArrayDatum(int n, const int64 *numbers);

@@ -122,7 +122,8 @@ ProjectionReadRows(Resource *resource, int projection, const int64 *ids, int n,
 		return NULL;
 	values[0] = Int8ArrayDatum(n, ids);
 	ReadRun(ProjectionStatement(resource, projection), values, 0);
-	StoredRowsTake(rows, ProjectionTypes(&resource->model->projections[projection]));
+	StoredRowsTake(rows, ProjectionTypes(&resource->model->projections[projection]), 1);
+	StoredRowsRequireIds(rows, ids, n);
 	return SPI_tuptable;
 }
 
@@ -194,7 +195,7 @@ PutIdentities(ReturnSetInfo *rsinfo, const ResourceModel *model)
 {
 	StoredRows	rows;
 
-	StoredRowsTake(&rows, ProjectionTypes(&model->projections[0]));
+	StoredRowsTake(&rows, ProjectionTypes(&model->projections[0]), 1);
 	for (int i = 0; i < rows.nrows; i++)
 	{
 		StoredIdentity identity;

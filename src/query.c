@@ -573,7 +573,6 @@ QueryPage(DocumentQuery *query, int64 after, int64 limit, int64 offset, int *n)
 	int			nargs = query->nargs;
 	StringInfoData sql;
 	int64	   *ids;
-	bool		isnull;
 
 	*n = 0;
 	if (query->impossible || limit == 0)
@@ -594,7 +593,7 @@ QueryPage(DocumentQuery *query, int64 after, int64 limit, int64 offset, int *n)
 	*n = (int) SPI_processed;
 	ids = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(int64) * Max(*n, 1));
 	for (int i = 0; i < *n; i++)
-		ids[i] = DatumGetInt64(ResultDatum(i, 1, &isnull));
+		ids[i] = ResultInt64(i, 1);
 	SPI_freetuptable(SPI_tuptable);
 	return ids;
 }
@@ -604,7 +603,6 @@ int64
 QueryCount(DocumentQuery *query)
 {
 	StringInfoData sql;
-	bool		isnull;
 
 	if (query->impossible)
 		return 0;
@@ -612,5 +610,5 @@ QueryCount(DocumentQuery *query)
 	appendStringInfoString(&sql, "SELECT pg_catalog.count(*)");
 	AppendFrom(&sql, query);
 	RunQuery(query, sql.data);
-	return DatumGetInt64(ResultDatum(0, 1, &isnull));
+	return ResultInt64(0, 1);
 }

@@ -163,6 +163,7 @@ AddFinding(Findings *findings, int64 id, const char *expected)
 static int
 Audit(Repair *repair)
 {
+	static const Oid finding_types[] = {TEXTOID, INT8OID, TEXTOID};
 	Oid			types[3] = {TEXTOID, TEXTOID, UUIDOID};
 	Datum		values[3];
 	char		nulls[3];
@@ -185,10 +186,11 @@ Audit(Repair *repair)
 	if (SPI_execute_with_args("SELECT kind, document_id, expected FROM dms.audit($1, $2, $3)",
 							  3, types, values, nulls, false, 0) < 0)
 		elog(ERROR, "could not audit the store");
+	ResultExpect(finding_types);
 	saved = MemoryContextSwitchTo(repair->context);
 	for (uint64 i = 0; i < SPI_processed; i++)
 	{
-		Findings   *findings = FindingsOf(repair, ResultText(i, 1));
+		Findings   *findings = FindingsOf(repair, ResultName(i, 1));
 
 		AddFinding(findings, DatumGetInt64(ResultDatum(i, 2, &isnull)), ResultText(i, 3));
 		mendable += findings->info != NULL;

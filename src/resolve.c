@@ -7,6 +7,7 @@
 
 #include "catalog/pg_type.h"
 #include "keyscan.h"
+#include "plan.h"
 #include "report.h"
 #include "resolve.h"
 #include "utils/fmgroids.h"
@@ -82,8 +83,11 @@ IdSetLookUp(IdSet *set)
 	for (int i = 0; i < rows.nrows; i++)
 	{
 		const Datum *values = StoredRowValues(&rows, i);
+		IdEntry    *entry = FindEntry(set, DatumGetUUIDP(values[0]));
 
-		FindEntry(set, DatumGetUUIDP(values[0]))->document_id = DatumGetInt64(values[1]);
+		if (entry == NULL)
+			RefuseRow("a row that it was not asked for");
+		entry->document_id = DatumGetInt64(values[1]);
 	}
 }
 

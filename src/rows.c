@@ -112,7 +112,8 @@ RowsSameKey(Resource *resource, int64 document_id, const FlatDocument *flat)
 		return false;
 	for (int i = root->nkeys; i < root->ncolumns; i++)
 		if (root->columns[i].identity &&
-			!ValueDatumsEqual(stored.rows[0].values[i], wanted->values[i], root->columns[i].value.type))
+			(stored.rows[0].nulls[i] || wanted->nulls[i] ||
+			 !ValueDatumsEqual(stored.rows[0].values[i], wanted->values[i], root->columns[i].value.type)))
 			return false;
 	return true;
 }

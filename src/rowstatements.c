@@ -104,6 +104,7 @@ RowStatementScan(Resource *resource, int table)
 	scan->schema = t->schema;
 	scan->table = t->name;
 	scan->ncolumns = t->ncolumns;
+	scan->nrequired = t->nkeys;
 	scan->columns = columns;
 	return scan;
 }

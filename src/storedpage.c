@@ -161,7 +161,13 @@ static void
 AssignRows(StoredTargets *targets)
 {
 	for (int i = 0; i < targets->rows.nrows; i++)
-		FindTarget(targets, DatumGetInt64(StoredRowValues(&targets->rows, i)[0]))->row = i;
+	{
+		StoredTarget *target = FindTarget(targets, DatumGetInt64(StoredRowValues(&targets->rows, i)[0]));
+
+		if (target == NULL)
+			RefuseRow("a row that it was not asked for");
+		target->row = i;
+	}
 }
 
 /* Read what is known of the targets of a projection: id, then the values. */

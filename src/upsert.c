@@ -23,6 +23,9 @@
 
 PG_FUNCTION_INFO_V1(dms_upsert_document);
 
+/* An identity that moves away so often is not worth another look. */
+#define MAX_ATTEMPTS 100
+
 /* The document that has the identity now; 0: none. */
 static int64
 FindOwn(const Write *write)
@@ -76,13 +79,22 @@ RefuseOrphan(const Write *write, int64 document_id)
 				 errhint("dms.audit() lists what is wrong in the store.")));
 }
 
-/* Claim the identity, or find who has it, until one of both succeeds. */
+/*
+ * Claim the identity, or find the document that has it, until one of both
+ * succeeds.  Each failure means that another transaction committed in between,
+ * so many in a row mean that the table does not say twice the same.
+ */
 static void
 ClaimOrFind(Write *write, int64 document_id)
 {
-	for (;;)
+	for (int attempt = 0;; attempt++)
 	{
 		CHECK_FOR_INTERRUPTS();
+		if (attempt == MAX_ATTEMPTS)
+			ereport(ERROR,
+					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+					 errmsg("could not serialize access: the identity was claimed and given up %d times while it was being written",
+							MAX_ATTEMPTS)));
 		if (document_id == 0)
 		{
 			PreconditionCheckAbsent(&write->precondition);

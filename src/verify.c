@@ -160,16 +160,14 @@ static void
 RaiseDifference(const ResourceModel *model, int64 document_id)
 {
 	Problem    *problem = ProblemNew(PROBLEM_EDGES_DIFFER);
-	bool		isnull;
 
 	problem->hint = "dms.audit() tells what else differs, and dms.rebuild_edges() mends it.";
 	for (uint64 i = 0; i < SPI_processed; i++)
-		ProblemAt(problem, SourceName(model, DatumGetInt64(ResultDatum(i, 3, &isnull))),
-				  DatumGetBool(ResultDatum(i, 1, &isnull)) ?
+		ProblemAt(problem, SourceName(model, ResultInt64(i, 3)),
+				  ResultBool(i, 1) ?
 				  "there is an edge to document " INT64_FORMAT "%s that no column tells of." :
 				  "the edge to document " INT64_FORMAT "%s is missing.",
-				  DatumGetInt64(ResultDatum(i, 2, &isnull)),
-				  DatumGetBool(ResultDatum(i, 4, &isnull)) ? ", as part of the identity," : "");
+				  ResultInt64(i, 2), ResultBool(i, 4) ? ", as part of the identity," : "");
 	ProblemRaise(problem, "edges of document " INT64_FORMAT " differ from its stored references",
 				 document_id);
 }

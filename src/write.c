@@ -145,7 +145,6 @@ ClaimIdentity(const FlatDocument *flat, DocumentHeader *header)
 	const ResourceModel *model = flat->model;
 	Datum		values[8];
 	char		nulls[] = "        ";
-	bool		isnull;
 
 	UuidV7(&header->uuid);
 	values[0] = UUIDPGetDatum(&flat->primary);
@@ -156,9 +155,9 @@ ClaimIdentity(const FlatDocument *flat, DocumentHeader *header)
 	values[7] = CStringGetTextDatum(model->version);
 	if (StatementRun(ClaimStatement(), values, nulls, false, 0) == 0)
 		return false;
-	header->document_id = DatumGetInt64(ResultDatum(0, 1, &isnull));
-	header->etag = DatumGetInt64(ResultDatum(0, 2, &isnull));
-	header->last_modified = DatumGetTimestampTz(ResultDatum(0, 3, &isnull));
+	header->document_id = ResultInt64(0, 1);
+	header->etag = ResultInt64(0, 2);
+	header->last_modified = ResultTime(0, 3);
 	return true;
 }
 
