@@ -58,6 +58,12 @@ ifdef FAULTS
 PG_CPPFLAGS += -DDMS_FAULTS
 endif
 
+# Those that the server was built with; its flags are known when this is expanded.
+# With them gcc guesses wrong about what is initialized.  PostgreSQL 15 overwrites its
+# environment, and what UBSAN_OPTIONS says with it: so what it finds is made fatal here.
+SANITIZERS = $(filter -fsanitize=% -fno-sanitize=%,$(CFLAGS))
+PG_CFLAGS += $(if $(SANITIZERS),-Wno-error=maybe-uninitialized -fno-sanitize-recover=undefined)
+
 SHLIB_LINK = -luuid
 
 EXTRA_CLEAN = $(OBJS:.o=.d)
@@ -86,11 +92,12 @@ endif
 $(OBJS): $(TOP)/Makefile
 -include $(OBJS:.o=.d)
 
-# The stress test is a client; ./check builds and runs it.
+# The stress test is a client; ./check builds and runs it.  A libpq with sanitizers
+# needs a program that has them too.
 stress: $(wildcard $(TOP)/test/stress/*.[ch])
-	$(CC) -std=gnu11 -O1 -g -Wall -Wextra -Wno-missing-field-initializers $(if $(WERROR),-Werror) \
+	$(CC) -std=gnu11 -O1 -g $(SANITIZERS) -Wall -Wextra -Wno-missing-field-initializers $(if $(WERROR),-Werror) \
 		-I$(shell $(PG_CONFIG) --includedir) $(filter %.c,$^) -o $@ \
-		-L$(libdir) -Wl,-rpath,$(libdir) -lpq -luuid -lpthread
+		$(LDFLAGS) -L$(libdir) -Wl,-rpath,$(libdir) -lpq -luuid -lpthread
 
 endif
 

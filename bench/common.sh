@@ -39,6 +39,8 @@ clean_up() {
 		return 0
 	fi
 	[ -z "$BIN" ] || stop_server "$BIN" "$SCRATCH/data"
+	# ./check looks for crashes in it.
+	[ ! -d "${OUT:-}" ] || cp "$SCRATCH/log" "$OUT/server-$NAME.log"
 	rm -rf "$SCRATCH"
 }
 

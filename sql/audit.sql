@@ -206,7 +206,7 @@ BEGIN;
 SET LOCAL session_replication_role = replica;
 DELETE FROM dms.Document WHERE DocumentId = 5;
 SET LOCAL session_replication_role = origin;
-SET LOCAL statement_timeout = '10s';
+SET LOCAL statement_timeout = '10min';
 SELECT outcome FROM dms.upsert_document('Cascade', 'Session', '{"schoolReference": {"schoolId": 10}, "sessionName": "Fall"}');
 ROLLBACK;
 

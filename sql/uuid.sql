@@ -107,5 +107,5 @@ SELECT bool_and(id::text ~ '^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]
 FROM made;
 
 -- The first 48 bits are the time in milliseconds.
-SELECT abs(extract(epoch FROM clock_timestamp()) - milliseconds / 1000.0) < 10 AS now
+SELECT abs(extract(epoch FROM clock_timestamp()) - milliseconds / 1000.0) < 600 AS now
 FROM (SELECT ('x' || lpad(left(replace(dms.uuid_v7()::text, '-', ''), 12), 16, '0'))::bit(64)::bigint) AS t (milliseconds);

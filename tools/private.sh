@@ -40,6 +40,19 @@ find_pg_config() {
 	[ -x "$PG_CONFIG" ] || die "there is no $PG_CONFIG"
 	PG_CONFIG=$(readlink -f "$PG_CONFIG")
 	export PG_CONFIG
+	find_sanitizers
+}
+
+# Sets SANITIZED if PostgreSQL was built with sanitizers, and tells them to end a
+# process at its first error.  They would take what pg_config does not free for a
+# leak, and fail it.
+find_sanitizers() {
+	local options=detect_leaks=0:detect_stack_use_after_return=0:abort_on_error=1
+
+	SANITIZED=
+	[[ $(ASAN_OPTIONS=$options "$PG_CONFIG" --cflags) = *-fsanitize=* ]] || return 0
+	SANITIZED=1
+	export ASAN_OPTIONS=$options UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
 }
 
 # Prints a Python that can run the front of the examples: the first on the path
@@ -132,8 +145,17 @@ as_server() {
 
 # --- building and installing ---------------------------------------------
 
+# build_dir FLAVOUR: objects for one server do not fit another, so each has a
+# directory of its own.  That of Debian's servers has a plain name.
 build_dir() {
-	echo "$TOP/build/$("$PG_CONFIG" --version | sed 's/[^0-9]*\([0-9]*\).*/pg\1/')-$1"
+	local server
+
+	server=$("$PG_CONFIG" --version | sed 's/[^0-9]*\([0-9]*\).*/pg\1/')
+	case $PG_CONFIG in
+	/usr/lib/postgresql/*) ;;
+	*) server=$server-$("$PG_CONFIG" | cksum | cut -d ' ' -f 1) ;;
+	esac
+	echo "$TOP/build/$server-$1"
 }
 
 # Bitcode for the JIT is left out: it doubles the time and tests nothing.

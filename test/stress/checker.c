@@ -10,7 +10,7 @@
 
 #include "stress.h"
 
-static long checks = 0;
+static volatile long checks = 0;
 
 /* All checks see one snapshot, so they can run beside the writers. */
 static PGresult *

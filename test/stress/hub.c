@@ -17,32 +17,54 @@
 
 #define WRITERS 16
 
-/* Starved, a change waits for as long as the writers go on. */
-#define LIMIT 5.0
+/* How many changes of each kind there are, and enrolments between two of them. */
+#define CHANGES 40
+#define BETWEEN 100
 
-typedef struct Times
+/*
+ * How many writers may overtake a change.  Those that are there when it begins do,
+ * and those that come before it gets to the lock: some per writer.  A change that
+ * starves waits for as long as the writers go on.
+ */
+#define LIMIT 3000
+
+typedef enum HubId
 {
-	int			n;
-	double		sum;
-	double		longest;
-} Times;
+	RENAMED, DELETED, NHUBS
+} HubId;
 
-static Times renames;
-static Times deletes;
-static volatile long enrolments = 0;
+typedef struct Hub
+{
+	const char *change;
+	Subject		section;
+	long		enrolments;		/* attempts that are over */
+	int			changes;
+	long		begun;			/* enrolments when the change began; -1: none runs */
+	long		overtaken;		/* enrolments during a change, at most */
+	double		longest;		/* seconds, at most; nobody judges them */
+} Hub;
 
-static Subject hubs[2];			/* to be renamed, and to be deleted */
+static Hub	hubs[NHUBS] = {[RENAMED] = {.change = "rename",.begun = -1},[DELETED] = {.change = "delete",.begun = -1}};
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
+/* The section as it is called now. */
 static Subject
-hub(int which)
+section_of(const Hub *hub)
 {
 	Subject		copy;
 
 	pthread_mutex_lock(&mutex);
-	copy = hubs[which];
+	copy = hub->section;
 	pthread_mutex_unlock(&mutex);
 	return copy;
+}
+
+static void
+set_section(Hub *hub, const Subject *section)
+{
+	pthread_mutex_lock(&mutex);
+	hub->section = *section;
+	pthread_mutex_unlock(&mutex);
 }
 
 /* Write a document; false when it was refused. */
@@ -69,39 +91,92 @@ static void *
 enroll(void *argument)
 {
 	long		number = (long) argument;
-	int			which = (int) (number % 2);
+	Hub		   *hub = &hubs[number % NHUBS];
 	Random		random = {options.seed * 100 + (uint64_t) number};
 	PGconn	   *conn = connect_patiently("stress hub");
 
 	prepare_all(conn);
 	while (!stopping)
 	{
-		Subject		section = hub(which);
+		Subject		section = section_of(hub);
 		Subject		enrolment;
 
 		derive(&enrolment, ENROLMENT, &section, &random);
 		PQclear(PQexec(conn, "BEGIN"));
-		if (put(conn, &enrolment, false, &random))
-			enrolments++;
+		put(conn, &enrolment, false, &random);
 		usleep(2000);
-		PQclear(PQexec(conn, which == 0 ? "COMMIT" : "ROLLBACK"));
+		PQclear(PQexec(conn, hub == &hubs[RENAMED] ? "COMMIT" : "ROLLBACK"));
+		pthread_mutex_lock(&mutex);
+		hub->enrolments++;
+		pthread_mutex_unlock(&mutex);
 	}
 	PQfinish(conn);
 	return NULL;
 }
 
-static void
-note(Times *times, double took)
+/* Enrolments since the change that runs began; 0: none runs. */
+static long
+overtaking(const Hub *hub)
 {
-	times->n++;
-	times->sum += took;
-	if (took > times->longest)
-		times->longest = took;
+	long		n;
+
+	pthread_mutex_lock(&mutex);
+	n = hub->begun < 0 ? 0 : hub->enrolments - hub->begun;
+	pthread_mutex_unlock(&mutex);
+	return n;
+}
+
+static double
+begin_change(Hub *hub)
+{
+	pthread_mutex_lock(&mutex);
+	hub->begun = hub->enrolments;
+	pthread_mutex_unlock(&mutex);
+	return now();
+}
+
+static void
+end_change(Hub *hub, double start)
+{
+	long		overtaken = overtaking(hub);
+	double		took = now() - start;
+
+	pthread_mutex_lock(&mutex);
+	hub->begun = -1;
+	hub->changes++;
+	if (overtaken > hub->overtaken)
+		hub->overtaken = overtaken;
+	if (took > hub->longest)
+		hub->longest = took;
+	pthread_mutex_unlock(&mutex);
+}
+
+/* Let the writers try so often. */
+static void
+let_enroll(Hub *hub, int times)
+{
+	long		from;
+
+	pthread_mutex_lock(&mutex);
+	from = hub->enrolments;
+	pthread_mutex_unlock(&mutex);
+	for (;;)
+	{
+		bool		enough;
+
+		pthread_mutex_lock(&mutex);
+		enough = hub->enrolments - from >= times;
+		pthread_mutex_unlock(&mutex);
+		if (enough || stopping)
+			return;
+		usleep(1000);
+	}
 }
 
 static void *
 rename_hub(void *argument)
 {
+	Hub		   *hub = &hubs[RENAMED];
 	Random		random = {options.seed + 7};
 	PGconn	   *conn = connect_patiently("stress hub rename");
 
@@ -109,16 +184,18 @@ rename_hub(void *argument)
 	prepare_all(conn);
 	for (int i = 0; !stopping; i++)
 	{
-		Subject		section = hub(0);
-		double		start = now();
+		Subject		section = section_of(hub);
+		double		start = begin_change(hub);
 
 		set_value(&section, 4, "hub %d", i);
-		if (put(conn, &section, true, &random))
-			note(&renames, now() - start);
-		pthread_mutex_lock(&mutex);
-		hubs[0] = section;
-		pthread_mutex_unlock(&mutex);
-		usleep(300000);
+		if (!put(conn, &section, true, &random))
+		{
+			finding("the rename of a hub was refused: %s", PQerrorMessage(conn));
+			stopping = true;
+		}
+		end_change(hub, start);
+		set_section(hub, &section);
+		let_enroll(hub, BETWEEN);
 	}
 	PQfinish(conn);
 	return NULL;
@@ -136,6 +213,7 @@ must_try_again(PGresult *result)
 static void *
 delete_hub(void *argument)
 {
+	Hub		   *hub = &hubs[DELETED];
 	Random		random = {options.seed + 8};
 	PGconn	   *conn = connect_patiently("stress hub delete");
 
@@ -143,9 +221,9 @@ delete_hub(void *argument)
 	prepare_all(conn);
 	while (!stopping)
 	{
-		Subject		section = hub(1);
+		Subject		section = section_of(hub);
 		const char *values[2] = {section.uuid, NULL};
-		double		start = now();
+		double		start = begin_change(hub);
 		PGresult   *result = PQexecPrepared(conn, "delete", 2, values, NULL, NULL, 0);
 
 		while (must_try_again(result))
@@ -153,19 +231,16 @@ delete_hub(void *argument)
 			PQclear(result);
 			result = PQexecPrepared(conn, "delete", 2, values, NULL, NULL, 0);
 		}
-		if (PQresultStatus(result) == PGRES_TUPLES_OK)
-			note(&deletes, now() - start);
-		else
-			finding("delete: %s", PQerrorMessage(conn));
-		PQclear(result);
-		usleep(20000);
-		if (put(conn, &section, false, &random))
+		if (PQresultStatus(result) != PGRES_TUPLES_OK)
 		{
-			pthread_mutex_lock(&mutex);
-			hubs[1] = section;
-			pthread_mutex_unlock(&mutex);
+			finding("delete: %s", PQerrorMessage(conn));
+			stopping = true;
 		}
-		usleep(300000);
+		PQclear(result);
+		end_change(hub, start);
+		if (put(conn, &section, false, &random))
+			set_section(hub, &section);
+		let_enroll(hub, BETWEEN);
 	}
 	PQfinish(conn);
 	return NULL;
@@ -187,39 +262,53 @@ make_hubs(void)
 	put(conn, &session, false, &random);
 	derive(&offering, COURSE_OFFERING, &session, &random);
 	put(conn, &offering, false, &random);
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < NHUBS; i++)
 	{
-		derive(&hubs[i], SECTION, &offering, &random);
-		set_value(&hubs[i], 4, i == 0 ? "hub" : "doomed");
-		put(conn, &hubs[i], false, &random);
+		derive(&hubs[i].section, SECTION, &offering, &random);
+		set_value(&hubs[i].section, 4, i == RENAMED ? "hub" : "doomed");
+		put(conn, &hubs[i].section, false, &random);
 	}
 	PQfinish(conn);
 }
 
-static void
-tell(const char *what, const Times *times)
+/* Was a hub changed often enough?  A change that starves ends the run. */
+static bool
+is_done(const Hub *hub)
 {
-	printf("%s of a hub beside %d writers: %d, %.3f s on average, %.3f s at most\n", what, WRITERS,
-		   times->n, times->n ? times->sum / times->n : 0, times->longest);
-	if (times->n == 0 || times->longest > LIMIT)
-		finding("a %s of a hub starves", what);
+	bool		done;
+
+	if (overtaking(hub) > LIMIT)
+	{
+		finding("a %s of a hub starves: %d writers were done %ld times meanwhile", hub->change, WRITERS / NHUBS, overtaking(hub));
+		stopping = true;
+	}
+	pthread_mutex_lock(&mutex);
+	done = hub->changes >= CHANGES;
+	pthread_mutex_unlock(&mutex);
+	return done;
 }
 
 void
 run_hub(void)
 {
-	pthread_t	threads[WRITERS + 2];
+	pthread_t	threads[WRITERS + NHUBS];
 
 	make_hubs();
 	for (long i = 0; i < WRITERS; i++)
 		pthread_create(&threads[i], NULL, enroll, (void *) i);
 	pthread_create(&threads[WRITERS], NULL, rename_hub, NULL);
 	pthread_create(&threads[WRITERS + 1], NULL, delete_hub, NULL);
-	sleep((unsigned) options.seconds);
-	stopping = true;
-	for (int i = 0; i < WRITERS + 2; i++)
+	while (!stopping)
+	{
+		bool		renamed = is_done(&hubs[RENAMED]);
+
+		if (is_done(&hubs[DELETED]) && renamed)
+			stopping = true;
+		usleep(10000);
+	}
+	for (int i = 0; i < WRITERS + NHUBS; i++)
 		pthread_join(threads[i], NULL);
-	printf("%ld enrolments\n", enrolments);
-	tell("rename", &renames);
-	tell("delete", &deletes);
+	for (int i = 0; i < NHUBS; i++)
+		printf("%s of a hub beside %d writers: %d times, overtaken by %ld of %ld enrolments at most, %.3f s at most\n",
+			   hubs[i].change, WRITERS / NHUBS, hubs[i].changes, hubs[i].overtaken, hubs[i].enrolments, hubs[i].longest);
 }

@@ -8,6 +8,7 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,12 @@
 
 #define MAX_CLIENTS 64
 #define MAX_FINDINGS 50
+
+/* A run is not over before it was looked at so often. */
+#define MIN_CHECKS 5
+
+/* Seconds that nothing takes, however busy the machine is. */
+#define PATIENCE 1200
 
 Options		options = {.conninfo = "",.clients = 8,.seconds = 60};
 volatile bool stopping = false;
@@ -89,11 +96,12 @@ connect_patiently(const char *name)
 			char		sql[200];
 
 			PQsetNoticeProcessor(conn, ignore_notice, NULL);
-			snprintf(sql, sizeof(sql), "SET application_name = '%s'; SET statement_timeout = '60s'; SET deadlock_timeout = '20ms'", name);
+			snprintf(sql, sizeof(sql), "SET application_name = '%s'; SET statement_timeout = '%ds'; SET deadlock_timeout = '20ms'",
+					 name, PATIENCE);
 			PQclear(PQexec(conn, sql));
 			return conn;
 		}
-		if (!options.crashes || now() - start > 120)
+		if (!options.crashes || now() - start > PATIENCE)
 			die("%s", PQerrorMessage(conn));
 		PQfinish(conn);
 		usleep(100000);
@@ -173,7 +181,8 @@ usage(void)
 		   "  --single              one write a transaction, at Read Committed\n"
 		   "  --crashes             lost connections are expected; wait for the server\n"
 		   "  --hub                 instead: 8 sessions refer to a section, while it is\n"
-		   "                        renamed, and 8 to another, while it is deleted\n");
+		   "                        renamed, and 8 to another, while it is deleted\n\n"
+		   "SIGINT ends a run early, with all checks that belong to its end.\n");
 	exit(0);
 }
 
@@ -236,21 +245,39 @@ parse(int argc, char **argv)
 		die("--schema needs --views");
 }
 
+static void
+interrupt(int signal)
+{
+	(void) signal;
+	stopping = true;
+}
+
+/* Was as much done as was asked for? */
+static bool
+is_enough(double start)
+{
+	if (checks_done() < MIN_CHECKS)
+		return false;
+	if (options.transactions > 0)
+		return transactions_done() >= options.transactions;
+	return now() - start >= options.seconds;
+}
+
 /* Let everybody work, and the checker look, until it is time to stop. */
 static void
 run_workers(void)
 {
 	pthread_t	workers[MAX_CLIENTS];
 	pthread_t	checker;
-	double		end = now() + options.seconds;
+	double		start = now();
 
 	for (long i = 0; i < options.clients; i++)
 		pthread_create(&workers[i], NULL, work, (void *) (i + 1));
 	pthread_create(&checker, NULL, keep_checking, NULL);
 	while (!stopping)
 	{
-		usleep(100000);
-		if (options.transactions == 0 && now() >= end)
+		usleep(10000);
+		if (is_enough(start))
 			stopping = true;
 	}
 	for (int i = 0; i < options.clients; i++)
@@ -267,6 +294,7 @@ main(int argc, char **argv)
 	parse(argc, argv);
 	printf("seed %" PRIu64 "\n", options.seed);
 	fflush(stdout);
+	signal(SIGINT, interrupt);
 	conn = connect_patiently("stress");
 	if (options.schema != NULL)
 		deploy(conn);

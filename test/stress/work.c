@@ -104,7 +104,12 @@ print_counts(void)
 long
 transactions_done(void)
 {
-	return transactions;
+	long		done;
+
+	pthread_mutex_lock(&mutex);
+	done = transactions;
+	pthread_mutex_unlock(&mutex);
+	return done;
 }
 
 static void
@@ -652,8 +657,6 @@ work(void *argument)
 		if (outcome == LOST)
 			reconnect(&session);
 		add(&transactions);
-		if (options.transactions > 0 && transactions >= options.transactions)
-			stopping = true;
 	}
 	PQfinish(session.conn);
 	return NULL;

@@ -7,11 +7,12 @@ use FindBin;
 use lib "$FindBin::RealBin/../perl";
 
 use Dms::ApiSchema;
+use Dms::Hold;
 use Dms::Naming qw(collisions member_tables tables);
+use Dms::Session;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
-use Time::HiRes qw(sleep time);
 
 my $dir = $ENV{APISCHEMA_DIR};
 plan skip_all => 'APISCHEMA_DIR is not set: the real schema files are not tested'
@@ -40,6 +41,7 @@ $tight->append_conf('postgresql.conf', "$defaults\nmax_connections = 20\n");
 $tight->start;
 
 my $schema = Dms::ApiSchema->new(files => [ map { "$dir/$_.json" } @names ]);
+my $hash;
 
 subtest 'default settings'  => \&test_default;
 subtest 'every column'      => \&test_columns;
@@ -65,43 +67,25 @@ sub new_database
 	return $name;
 }
 
-# The processor time of the server's processes that have ended, in seconds.
-sub processor_seconds
+# What a statement says, and the seconds that the server's processor spent on it: the
+# clock would tell what else the machine is doing.
+sub cost
 {
-	my ($server) = @_;
-	my ($pid) = split /\n/, slurp_file($server->data_dir . '/postmaster.pid');
-	my (undef, @fields) = split / /, slurp_file("/proc/$pid/stat") =~ s/^.*\)//r;
+	my ($server, $database, $prepare, $statement) = @_;
+	my ($status, $out, $err) = $server->psql($database,
+		"$files$prepare;\nSET client_min_messages = log;\nSET log_statement_stats = on;\n$statement");
+	my ($user, $system) = $err =~ /^!\s+([\d.]+) s user, ([\d.]+) s system/m;
 
-	return ($fields[13] + $fields[14]) / 100;
+	is($status, 0, 'a statement to be measured') or diag $err;
+	return ($user + $system, $out);
 }
 
-# How long a statement takes, by the clock and of the processor, and what it says.
-sub timed
+# How often the cost of one thing is the cost of another.
+sub costs_at_most
 {
-	my ($server, $database, $sql) = @_;
-	my $processor = processor_seconds($server);
-	my $start     = time;
-	my ($status, $out, $err) = $server->psql($database, $sql);
-	my $clock = time - $start;
-	my $ended = 0;
+	my ($limit, $cost, $other, $name) = @_;
 
-	# The session ends a moment after its client.
-	for (1 .. 100)
-	{
-		last if ($ended = processor_seconds($server) - $processor) > 0;
-		sleep 0.1;
-	}
-	return ({ clock => $clock, processor => $ended }, $status, $out, $err);
-}
-
-# Where others keep the processors and the disk busy the clock runs on without us;
-# then what we did ourselves must be little.
-sub in_time
-{
-	my ($took, $limit) = @_;
-
-	ok($took->{clock} < $limit || ($took->{processor} > 0 && $took->{processor} < $limit / 3),
-		sprintf('in %.2f s, %.2f s of the processor; at most %d', $took->{clock}, $took->{processor}, $limit));
+	cmp_ok($cost, '<', $limit * $other, sprintf '%s: %.2f s of the processor, at most %.2f times %.2f s', $name, $cost, $limit, $other);
 	return;
 }
 
@@ -111,12 +95,22 @@ sub test_default
 		SELECT string_agg(setting, ' ' ORDER BY name) FROM pg_settings
 		WHERE name IN ('max_connections', 'max_locks_per_transaction', 'max_prepared_transactions')}),
 		'100 64 0', 'a server with default settings');
+	new_database($node, 'plain');
+	my ($plain) = cost($node, 'plain', "CREATE TEMP TABLE file AS SELECT unnest(ARRAY[$all]::json[]) AS file; BEGIN", q{
+		DO $$
+		DECLARE
+			statement text;
+		BEGIN
+			FOR statement IN SELECT dms.plan_schema(VARIADIC array_agg(file)) FROM file LOOP
+				EXECUTE statement;
+			END LOOP;
+		END $$});
 	new_database($node, 'one');
-	my ($took, $status, $hash, $err) =
-	  timed($node, 'one', "${files}SELECT dms.deploy_schema($all)");
-	is($status, 0, 'deploys all four files') or diag $err;
-	like($hash, qr/^[0-9a-f]{64}$/, 'and tells their hash');
-	in_time($took, 30);
+	(my $cost, $hash) = cost($node, 'one', '', "SELECT dms.deploy_schema($all)");
+	like($hash, qr/^[0-9a-f]{64}$/, 'deploys all four files, and tells their hash');
+	costs_at_most(3, $cost, $plain, 'a deploy beside its bare DDL');
+	my ($again) = cost($node, 'one', '', "SELECT dms.deploy_schema($all)");
+	costs_at_most(0.3, $again, $cost, 'the same again, which has nothing to do, beside the deploy');
 	$node->append_conf('postgresql.conf', 'fsync = off');
 	$node->reload;
 	note $node->safe_psql('one', q{
@@ -237,13 +231,10 @@ sub test_paths
 # Neither the order of files nor that of properties nor white space matters.
 sub test_again
 {
-	my $hash = $node->safe_psql('one', 'SELECT EffectiveSchemaHash FROM dms.EffectiveSchema');
-	my ($took, $status, $out) = timed($node, 'one', "${files}SELECT dms.deploy_schema(:'f3', :'f1', :'f0', :'f2')");
-	is($out, $hash, 'files in another order');
-	in_time($took, 2);
-	($took, $status, $out) = timed($node, 'one', "${files}SELECT dms.deploy_schema(:'f3'::jsonb::json, :'f1'::jsonb::json, :'f0'::jsonb::json, :'f2'::jsonb::json)");
-	is($out, $hash, 'properties in another order, without white space');
-	in_time($took, 2);
+	is($node->safe_psql('one', 'SELECT EffectiveSchemaHash FROM dms.EffectiveSchema'), $hash, 'the hash is recorded');
+	is($node->safe_psql('one', "${files}SELECT dms.deploy_schema(:'f3', :'f1', :'f0', :'f2')"), $hash, 'files in another order');
+	is($node->safe_psql('one', "${files}SELECT dms.deploy_schema(:'f3'::jsonb::json, :'f1'::jsonb::json, :'f0'::jsonb::json, :'f2'::jsonb::json)"),
+		$hash, 'properties in another order, without white space');
 	is($node->safe_psql('one', 'SELECT count(*) FROM dms.EffectiveSchema'), 1, 'was nothing to do');
 
 	# The other ways that the README names.
@@ -311,24 +302,14 @@ sub test_crash
 {
 	$node->safe_psql('postgres', 'CHECKPOINT');	# so that recovery is about this deploy only
 	new_database($node, 'crashed');
-	my $script = "$PostgreSQL::Test::Utils::tmp_check/deploy.sql";
-	append_to_file($script, "${files}SELECT dms.deploy_schema($all);\n");
-	my ($out, $err) = ('', '');
-	my $psql = IPC::Run::start([ 'psql', '-X', '-d', $node->connstr('crashed'), '-f', $script ], '>', \$out, '2>', \$err);
-	my $locks = 0;
-
-	# Looked at from within, so that the deploy cannot be over before we see it.
-	$locks = $node->safe_psql('postgres', q{
-		DO $$
-		BEGIN
-			FOR i IN 1 .. 3000 LOOP
-				EXIT WHEN (SELECT count(*) FROM pg_locks) > 1000;
-				PERFORM pg_sleep(0.01);
-			END LOOP;
-		END $$;
-		SELECT count(*) FROM pg_locks});
+	my $commands = $node->safe_psql('crashed', "${files}SELECT count(*) FROM dms.plan_schema($all)");
+	my $hold = Dms::Hold->new($node, 'crashed');
+	my $session = Dms::Session->new($node, 'crashed');
+	$session->say($hold->at(int($commands / 2)) . "${files}SELECT dms.deploy_schema($all);\n");
+	$hold->wait_for;
+	my $locks = $node->safe_psql('postgres', 'SELECT count(*) FROM pg_locks');
 	$node->stop('immediate');
-	$psql->finish;
+	$_->finish foreach $session, $hold;
 	$node->start;
 	cmp_ok($locks, '>=', 1000, "stopped when the deploy held $locks locks");
 	is($node->safe_psql('crashed', q{

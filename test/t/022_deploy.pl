@@ -4,6 +4,10 @@ use strict;
 use warnings;
 
 use FindBin;
+use lib "$FindBin::RealBin/../perl";
+
+use Dms::Hold;
+use Dms::Session;
 use JSON::PP ();
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -44,36 +48,6 @@ sub new_database
 	return;
 }
 
-# A session to talk to.
-sub session
-{
-	my ($database) = @_;
-	my %session = (in => '', out => '', timer => IPC::Run::timer($PostgreSQL::Test::Utils::timeout_default));
-
-	$session{psql} = IPC::Run::start(
-		[ 'psql', '-X', '-q', '-A', '-t', '-v', 'ON_ERROR_STOP=0', '-d', $node->connstr($database) ],
-		'<', \$session{in}, '>', \$session{out}, '2>&1', $session{timer});
-	return \%session;
-}
-
-# Say something, and maybe wait for a word.
-sub say_to
-{
-	my ($session, $text, $word) = @_;
-
-	$session->{in} .= $text;
-	if (defined $word)
-	{
-		$session->{in} .= "\\echo $word\n";
-		IPC::Run::pump($session->{psql}) until $session->{out} =~ /^$word$/m;
-	}
-	else
-	{
-		IPC::Run::pump_nb($session->{psql}) while length $session->{in};
-	}
-	return;
-}
-
 # Deploys queue; whoever comes second finds it done, whatever its snapshot.
 sub test_concurrent
 {
@@ -81,19 +55,17 @@ sub test_concurrent
 	{
 		my $database = lc("at once $level") =~ s/ /_/gr;
 		new_database($database);
-		my ($first, $second) = (session($database), session($database));
-		say_to($first, "SET client_min_messages = warning;\n${school}BEGIN;\n$deploy;\n", 'done');
-		say_to($second, "${school}BEGIN ISOLATION LEVEL $level;\nSELECT 1;\n", 'ready');
-		say_to($second, "$deploy;\nCOMMIT;\n");
+		my ($first, $second) = map { Dms::Session->new($node, $database) } 1 .. 2;
+		my ($hash) = $first->ask("SET client_min_messages = warning;\n${school}BEGIN;\n$deploy;\n") =~ /^([0-9a-f]{64})$/m;
+		$second->ask("${school}BEGIN ISOLATION LEVEL $level;\nSELECT 1;\n");
+		$second->say("$deploy;\nCOMMIT;\n");
 		$node->poll_query_until('postgres', qq{
 			SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = '$database' AND wait_event_type = 'Lock'})
 		  or die 'nobody waits';
-		say_to($first, "COMMIT;\n", 'committed');
-		say_to($second, "SELECT count(*) FROM dms.EffectiveSchema;\n", 'finished');
-		my ($hash) = $first->{out} =~ /^([0-9a-f]{64})$/m;
-		like($second->{out}, qr/^$hash$/m, "the second waits and has the same hash ($level)");
-		like($second->{out}, qr/^1$/m, 'one deploy is recorded');
-		$_->{psql}->finish foreach $first, $second;
+		$first->ask("COMMIT;\n");
+		is($second->ask("SELECT count(*) FROM dms.EffectiveSchema;\n"), "$hash\n1\n",
+			"the second waits and has the same hash, one deploy is recorded ($level)");
+		$_->finish foreach $first, $second;
 	}
 	return;
 }
@@ -163,19 +135,33 @@ sub test_search_path
 	return;
 }
 
-# A deploy can be cancelled at any time.
+# A deploy can be cancelled at any command of DDL, from the first to the last, and
+# leaves nothing.
 sub test_interrupted
 {
 	new_database('interrupted');
-	foreach my $timeout (20, 60, 120)
+	my $hold = Dms::Hold->new($node, 'interrupted');
+	my $is_empty = sub {
+		is($node->safe_psql('interrupted', q{
+			SELECT (SELECT count(*) FROM pg_class WHERE relnamespace = 'dms'::regnamespace AND relkind = 'r')
+				+ (SELECT count(*) FROM pg_namespace WHERE nspname = 'edfi')}), 0, "nothing is left of a deploy that is $_[0]");
+	};
+
+	$node->safe_psql('interrupted', $hold->at(0) . "${school}BEGIN; $deploy; ROLLBACK");
+	$is_empty->('rolled back');
+	my $commands = $hold->commands;
+	cmp_ok($commands, '>', 50, "a deploy has $commands commands");
+	foreach my $n (1, int($commands / 4), int($commands / 2), $commands - 1, $commands)
 	{
-		my ($status, $out, $err) = $node->psql('interrupted', "${school}SET statement_timeout = $timeout; $deploy");
-		next unless $status;
-		like($err, qr/canceling statement/, "cancelled after $timeout ms");
+		my $session = Dms::Session->new($node, 'interrupted');
+		$session->say($hold->at($n) . "$school$deploy;\n");
+		$node->safe_psql('interrupted', 'SELECT pg_cancel_backend(' . $hold->wait_for . ')');
+		like($session->ask(''), qr/ERROR:  canceling statement due to user request/, "cancelled at command $n");
+		$session->finish;
+		$is_empty->("cancelled at command $n");
 	}
-	$node->safe_psql('interrupted', "${school}BEGIN; $deploy; ROLLBACK");
-	is($node->safe_psql('interrupted', q{SELECT count(*) FROM pg_class WHERE relnamespace = 'dms'::regnamespace AND relkind = 'r'}),
-		0, 'nothing is left of a deploy that is rolled back');
+	$hold->finish;
+	like($node->safe_psql('interrupted', "$school$deploy"), qr/^[0-9a-f]{64}$/, 'and it can be done again');
 	return;
 }
 

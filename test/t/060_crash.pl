@@ -4,6 +4,7 @@
 use strict;
 use warnings;
 
+use Cwd;
 use FindBin;
 use IPC::Run;
 use PostgreSQL::Test::Cluster;
@@ -32,7 +33,7 @@ $node->append_conf('postgresql.conf', q{
 	max_wal_size = 64MB
 	autovacuum_naptime = 1s
 	log_statement = none
-	log_min_messages = fatal
+	log_min_messages = log
 	log_min_error_statement = fatal
 });
 $node->start;
@@ -43,7 +44,7 @@ my ($out, $err) = ('', '');
 my $run = IPC::Run::start(
 	[
 		$stress, '--dbname', $node->connstr('crash'), '--schema', "$top/test/schemas/stress.json",
-		'--views', "$top/test/stress/views.sql", '--crashes', '--seed', $seed, '--seconds', 4 + 4 * $crashes
+		'--views', "$top/test/stress/views.sql", '--crashes', '--seed', $seed, '--seconds', 1_000_000
 	],
 	'>', \$out, '2>', \$err);
 
@@ -51,8 +52,29 @@ my $run = IPC::Run::start(
 sub ask
 {
 	my ($sql) = @_;
-	my ($status, $answer) = $node->psql('postgres', $sql, timeout => 30);
+	my ($status, $answer) = $node->psql('postgres', $sql);
 	return defined $status && $status == 0 ? $answer : undef;
+}
+
+# Wait until everybody is connected, or is again, and has written something.
+sub wait_for_work
+{
+	my $sessions = q{SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'stress _%'};
+	my $written  = q{SELECT pg_current_wal_insert_lsn() - '0/0'};
+	my $start;
+
+	foreach my $attempt (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default)
+	{
+		my $answer = ask("SELECT ($sessions) >= 8, ($written)");
+		my ($connected, $now) = split(/\|/, $answer // 'f|0');
+
+		# Whoever was killed last may still be among them.
+		$start = $connected eq 't' ? $start // $now : undef;
+		return if defined $start && $now > $start + 100_000;
+		last unless $run->pumpable;
+		sleep(0.1);
+	}
+	die "the stress test does not work: $out$err";
 }
 
 # Killing one backend makes the postmaster throw all others out and recover.
@@ -62,6 +84,8 @@ sub kill_backend
 		SELECT pid FROM pg_stat_activity
 		WHERE application_name LIKE 'stress _%' ORDER BY state = 'active' DESC, random() LIMIT 1});
 	return 0 unless $pid;
+	# ./check looks for crashes in the log; this one is meant.
+	append_to_file($node->logfile =~ s/\.log$/.killed/r, "(PID $pid) was terminated by signal 9\n");
 	return kill('KILL', $pid);
 }
 
@@ -69,34 +93,41 @@ sub kill_backend
 # cannot start beside them.
 sub kill_postmaster
 {
-	my @processes = split(/ /, ask(q{SELECT string_agg(pid::text, ' ') FROM pg_stat_activity}) || '');
+	my $data = Cwd::realpath($node->data_dir);
 	my ($postmaster) = split(/\n/, slurp_file($node->data_dir . '/postmaster.pid'));
+	my @processes = ($postmaster);
+
 	$node->kill9;
-	kill('KILL', $_) foreach @processes;
-	foreach my $attempt (1 .. 600)
+	do
 	{
-		last unless grep { kill(0, $_) } $postmaster, @processes;
+		# All of its processes are in its data directory.
+		push @processes, grep { (readlink("/proc/$_/cwd") // '') eq $data } map { m{^/proc/(\d+)$} } glob('/proc/*');
+		@processes = grep { kill('KILL', $_) } @processes;
 		sleep(0.1);
-	}
+	} while (@processes);
 	return $node->start;
 }
 
 my ($backends, $postmasters) = (0, 0);
 foreach my $number (1 .. $crashes)
 {
-	sleep(1 + rand(3));
+	wait_for_work();
+	sleep(rand(2));
 	if ($number % 3 == 0)
 	{
 		$postmasters += kill_postmaster();
 	}
 	else
 	{
-		$backends += kill_backend();
+		sleep(0.1) until kill_backend();
+		$backends++;
 	}
 }
-ok($backends > 0, "$backends backends were killed");
-ok($postmasters > 0, "$postmasters times the postmaster was killed");
+wait_for_work();
+note("killed: $backends backends, $postmasters times the postmaster");
+ok($backends > 0 && $postmasters > 0, 'backends and the postmaster were killed, and work went on');
 
+$run->signal('INT');
 $run->finish;
 note($out);
 
