@@ -1063,20 +1063,22 @@ AS 'MODULE_PATHNAME', 'dms_grant_access';
 COMMENT ON FUNCTION dms.grant_access(name, text) IS
 'gives a role the level reader, writer or admin, no more and no less, on what is deployed and on what later deploys create; none takes it away';
 
--- Whoever created the extension may call everything, and may let others.
+-- Whoever created the extension may call everything, and may let others.  The
+-- role is looked up: its name could end a text that it is put into.
 DO $$
 DECLARE
 	f record;
 BEGIN
 	FOR f IN
-		SELECT p.oid::regprocedure AS signature
-		FROM pg_depend AS d JOIN pg_proc AS p ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid
-		WHERE d.deptype = 'e' AND d.refclassid = 'pg_extension'::regclass
-		  AND d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'dms')
+		SELECT p.oid::regprocedure AS signature, e.extowner::regrole AS creator
+		FROM pg_extension AS e
+		JOIN pg_depend AS d ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid AND d.deptype = 'e'
+		JOIN pg_proc AS p ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid
+		WHERE e.extname = 'dms'
 		  AND p.proname <> ALL ((SELECT functions FROM dms.access_levels() WHERE level = 'public')::text[])
 	LOOP
 		EXECUTE format('REVOKE EXECUTE ON ROUTINE %s FROM PUBLIC', f.signature);
-		EXECUTE format('GRANT EXECUTE ON ROUTINE %s TO %s WITH GRANT OPTION', f.signature, '@extowner@');
+		EXECUTE format('GRANT EXECUTE ON ROUTINE %s TO %s WITH GRANT OPTION', f.signature, f.creator);
 	END LOOP;
 END
 $$;
