@@ -13,6 +13,7 @@ my $schema  = slurp_file("$FindBin::RealBin/../schemas/cascade.json");
 
 my $node = PostgreSQL::Test::Cluster->new('attack');
 $node->init;
+$node->append_conf("postgresql.conf", "max_prepared_transactions = 2");
 $node->start;
 $node->safe_psql('postgres', q{
 	CREATE ROLE dbo LOGIN; CREATE ROLE dep LOGIN IN ROLE pg_execute_server_program;
@@ -41,7 +42,7 @@ sub attack
 	note($out);
 	unlike($out, qr/pwned/, 'nobody got the rights of another');
 	unlike($out, qr/syntax error|server closed|XX000/, 'the attack is what it should be');
-	like($out, qr/$_/, "refused: $_") foreach slurp_file($file) =~ /^-- refused: (.*)$/mg;
+	like($out, qr/$_/m, "refused: $_") foreach slurp_file($file) =~ /^-- refused: (.*)$/mg;
 	is($node->safe_psql('postgres', q{SELECT string_agg(rolname, ' ') FROM pg_roles WHERE rolsuper AND rolname <> 'postgres'}),
 		'', 'nobody became superuser');
 	$node->safe_psql('postgres', "ALTER ROLE $_ NOSUPERUSER") foreach qw(dbo dep writer mallory);
