@@ -947,7 +947,8 @@ COMMENT ON FUNCTION dms.repair(text, text, uuid, boolean) IS
 
 -- ---------------------------------------------------------------------------
 -- Who may do what.  Each level includes the ones before it.  A function that
--- stands in no level is for the owner of the extension alone.
+-- is in no level is for the owner of the extension alone.  Names stand for the
+-- extension's own functions: dms.grant_access() looks them up among its members.
 -- ---------------------------------------------------------------------------
 
 CREATE FUNCTION dms.access_levels() RETURNS TABLE (level text, functions text[], tables text[])
@@ -985,7 +986,9 @@ WITH place AS (
 	SELECT l.level, l.place, p.oid, p.proowner, p.proacl
 	FROM dms.access_levels() WITH ORDINALITY AS l (level, functions, tables, place)
 	JOIN pg_proc AS p ON p.proname = ANY (l.functions)
-	WHERE l.level <> 'public' AND p.pronamespace = 'dms'::regnamespace
+	JOIN pg_depend AS d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
+	JOIN pg_extension AS e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid
+	WHERE l.level <> 'public' AND e.extname = 'dms' AND p.pronamespace = e.extnamespace
 ),
 granted AS (
 	SELECT DISTINCT a.grantee, f.oid FROM place AS f, aclexplode(f.proacl) AS a
@@ -1005,8 +1008,7 @@ $$;
 COMMENT ON FUNCTION dms.access_grants() IS
 'the roles that dms.grant_access() gave a level: those that have every function of it by a grant of their own';
 
-CREATE FUNCTION dms.access_ddl(role name, level text)
-RETURNS TABLE (statement text, of_store boolean)
+CREATE FUNCTION dms.access_ddl(role name, level text) RETURNS SETOF text
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
@@ -1026,36 +1028,28 @@ BEGIN
 
 	RETURN QUERY
 	WITH listed AS (
-		SELECT l.place + 1 AS place, l.functions, l.tables
+		SELECT l.place + 1 AS place, l.tables
 		FROM dms.access_levels() WITH ORDINALITY AS l (level, functions, tables, place)
 		WHERE l.level <> 'public'
 	),
-	rights (place, rights, of_store) AS (
-		SELECT 3, 'USAGE ON SCHEMA dms', false
+	rights (place, rights) AS (
+		SELECT 3, 'USAGE ON SCHEMA ' || resource_schemas
 		UNION ALL
-		SELECT 3, 'USAGE ON SCHEMA ' || resource_schemas, true
+		SELECT 3, 'SELECT ON TABLE ' || resource_tables
 		UNION ALL
-		SELECT 3, 'SELECT ON TABLE ' || resource_tables, true
-		UNION ALL
-		SELECT l.place, 'SELECT ON TABLE ' || string_agg(c.oid::regclass::text, ', ' ORDER BY c.relname), true
+		SELECT l.place, 'SELECT ON TABLE ' || string_agg(c.oid::regclass::text, ', ' ORDER BY c.relname)
 		FROM listed AS l JOIN pg_class AS c ON c.relname = ANY (l.tables)
 		WHERE c.relnamespace = 'dms'::regnamespace
 		GROUP BY l.place
-		UNION ALL
-		SELECT l.place, 'EXECUTE ON ROUTINE ' || string_agg(p.oid::regprocedure::text, ', ' ORDER BY p.proname, p.oid), false
-		FROM listed AS l JOIN pg_proc AS p ON p.proname = ANY (l.functions)
-		WHERE p.pronamespace = 'dms'::regnamespace
-		GROUP BY l.place
 	)
-	SELECT format(CASE WHEN r.place <= given THEN 'GRANT %s TO %I' ELSE 'REVOKE %s FROM %I' END, r.rights, role),
-		r.of_store
+	SELECT format(CASE WHEN r.place <= given THEN 'GRANT %s TO %I' ELSE 'REVOKE %s FROM %I' END, r.rights, role)
 	FROM rights AS r
 	WHERE r.rights IS NOT NULL AND given IS NOT NULL
 	ORDER BY r.place, r.rights;
 END
 $$;
 COMMENT ON FUNCTION dms.access_ddl(name, text) IS
-'the statements that give a role a level of access (or none) and take away what is above it; of_store: on tables and schemas of the store';
+'the statements that give a role what a level of access (or none) needs of the store, and take away what is above it';
 
 CREATE FUNCTION dms.grant_access(role name, level text) RETURNS void
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
@@ -1063,20 +1057,22 @@ AS 'MODULE_PATHNAME', 'dms_grant_access';
 COMMENT ON FUNCTION dms.grant_access(name, text) IS
 'gives a role the level reader, writer or admin, no more and no less, on what is deployed and on what later deploys create; none takes it away';
 
--- Whoever created the extension may call everything, and may let others.
+-- Whoever created the extension may call everything, and may let others.  The
+-- role is looked up: its name could end a text that it is put into.
 DO $$
 DECLARE
 	f record;
 BEGIN
 	FOR f IN
-		SELECT p.oid::regprocedure AS signature
-		FROM pg_depend AS d JOIN pg_proc AS p ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid
-		WHERE d.deptype = 'e' AND d.refclassid = 'pg_extension'::regclass
-		  AND d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'dms')
+		SELECT p.oid::regprocedure AS signature, e.extowner::regrole AS creator
+		FROM pg_extension AS e
+		JOIN pg_depend AS d ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid AND d.deptype = 'e'
+		JOIN pg_proc AS p ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid
+		WHERE e.extname = 'dms'
 		  AND p.proname <> ALL ((SELECT functions FROM dms.access_levels() WHERE level = 'public')::text[])
 	LOOP
 		EXECUTE format('REVOKE EXECUTE ON ROUTINE %s FROM PUBLIC', f.signature);
-		EXECUTE format('GRANT EXECUTE ON ROUTINE %s TO %s WITH GRANT OPTION', f.signature, '@extowner@');
+		EXECUTE format('GRANT EXECUTE ON ROUTINE %s TO %s WITH GRANT OPTION', f.signature, f.creator);
 	END LOOP;
 END
 $$;

@@ -3,15 +3,14 @@
  *		dms.deploy_schema() and dms.plan_schema().
  *
  * A deploy is one transaction of its caller.  It queues behind other deploys
- * on an advisory lock and behind writers at the gate, and it reads nothing of
- * the store before both are passed.
+ * on a lock of the schema and behind writers at the gate, and it reads nothing
+ * of the store before both are passed.
  */
 #include "postgres.h"
 
 #include "access.h"
 #include "access/htup_details.h"
 #include "access/twophase.h"
-#include "catalog/pg_database.h"
 #include "catalog/pg_namespace.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
@@ -30,7 +29,6 @@
 #include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
-#include "utils/fmgrprotos.h"
 #include "utils/inval.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
@@ -39,9 +37,6 @@
 
 PG_FUNCTION_INFO_V1(dms_deploy_schema);
 PG_FUNCTION_INFO_V1(dms_plan_schema);
-
-/* The advisory lock of deploys: "dms" and a number. */
-#define DEPLOY_LOCK_KEY INT64CONST(0x646d730000000001)
 
 /* Entries of the lock table that creating a relation takes, measured. */
 #define LOCKS_PER_RELATION 2.1
@@ -139,24 +134,9 @@ CheckLockCapacity(const DdlPlan *plan)
 }
 
 /*
- * May this role own what our triggers run?  It must be us, or somebody who has
- * our rights anyway: a superuser, a member of us, or the owner of the database,
- * unless we are a superuser.
+ * Note a schema whose owner does not have our rights: it could replace the
+ * tables that we create there.
  */
-static bool
-IsTrusted(Oid role)
-{
-	HeapTuple	database;
-	Oid			database_owner;
-
-	if (role == GetUserId() || superuser_arg(role) || has_privs_of_role(role, GetUserId()))
-		return true;
-	database = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(MyDatabaseId));
-	database_owner = ((Form_pg_database) GETSTRUCT(database))->datdba;
-	ReleaseSysCache(database);
-	return role == database_owner && !superuser();
-}
-
 static void
 RefuseSchemaOfOther(ApiSchema *schema, const char *name)
 {
@@ -167,7 +147,7 @@ RefuseSchemaOfOther(ApiSchema *schema, const char *name)
 		return;
 	owner = ((Form_pg_namespace) GETSTRUCT(tuple))->nspowner;
 	ReleaseSysCache(tuple);
-	if (!IsTrusted(owner))
+	if (!StoreTrusts(GetUserId(), owner))
 		ProblemNote(schema->problems, "The database schema \"%s\" exists and belongs to the role \"%s\".",
 					name, GetUserNameFromId(owner, true));
 }
@@ -454,7 +434,7 @@ dms_deploy_schema(PG_FUNCTION_ARGS)
 	RefuseFaults(schema);
 	hash = ApiSchemaHash(schema, MAPPING_VERSION);
 	if (!FAULT_SKIP("deploy_queue"))
-		DirectFunctionCall1(pg_advisory_xact_lock_int8, Int64GetDatum(DEPLOY_LOCK_KEY));
+		StoreDeployLock();
 	AcceptInvalidationMessages();
 	deployed = StoreExists();
 	if (deployed)

@@ -18,7 +18,6 @@
 #include "read.h"
 #include "reconstitute.h"
 #include "report.h"
-#include "storage/lmgr.h"
 #include "store.h"
 #include "storedpage.h"
 #include "utils/builtins.h"
@@ -60,7 +59,7 @@ static Statement find_referencing = {
 void
 ReadBegin(StoreSession *session)
 {
-	LockRelationOid(StoreTable(STORE_RESOURCE_MODEL), AccessShareLock);
+	StoreLockModels();
 	StoreBegin(session, RIGHTS_OF_CALLER);
 }
 

@@ -135,6 +135,10 @@ static const ProblemCaseInfo problem_cases[] = {
 		ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, 500, "system",
 		"No Schema Deployed", "This database has no deployed schema."
 	},
+	[PROBLEM_STORE_UNSAFE] = {
+		ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, 500, "system",
+		"Store Not Safe", "The store cannot be used until its owner has put something right."
+	},
 	[PROBLEM_SCHEMA_REFUSED] = {
 		ERRCODE_DMS_SCHEMA_REFUSED, 422, "schema-refused", "Schema Refused",
 		"The schema cannot be deployed; nothing was changed. See 'validationErrors' for each place."

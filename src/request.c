@@ -30,6 +30,7 @@
 #include "request.h"
 #include "requestquery.h"
 #include "response.h"
+#include "store.h"
 #include "utils/builtins.h"
 
 PG_FUNCTION_INFO_V1(dms_handle_request);
@@ -57,6 +58,7 @@ static const struct
 	[METHOD_DELETE] = {"delete_document", 2, {UUIDOID, INT8OID}},
 };
 
+/* Returns true if the caller may call the verb that the request stands for. */
 static bool
 MayRun(const Request *request)
 {
@@ -64,6 +66,7 @@ MayRun(const Request *request)
 
 	if (!RequestIsWrite(request))
 		return true;
+	(void) StoreSchema();		/* or another schema could have its name */
 	function = LookupFuncName(list_make2(makeString("dms"),
 										 makeString(unconstify(char *, verbs[request->method].function))),
 							  verbs[request->method].nargs,

@@ -9,21 +9,37 @@
 
 #include "storage/lockdefs.h"
 
-/* The core tables that C code needs to find by itself. */
+/* The core tables, and the sequence that numbers documents. */
 typedef enum StoreTableId
 {
 	STORE_DOCUMENT,
 	STORE_REFERENCE_EDGE,
 	STORE_RESOURCE_MODEL,
+	STORE_STORE,
+	STORE_REFERENTIAL_IDENTITY,
+	STORE_DESCRIPTOR,
+	STORE_EDGE_SOURCE,
+	STORE_IDENTITY_LOCK,
+	STORE_EFFECTIVE_SCHEMA,
+	STORE_SCHEMA_COMPONENT,
+	STORE_IDEMPOTENCY_KEYS,
+	STORE_DOCUMENT_SEQUENCE,
 	STORE_TABLES
 } StoreTableId;
 
 extern void StoreInit(void);
+extern Oid	StoreExtension(void);
+extern Oid	StoreSchema(void);
 extern bool StoreExists(void);
 extern Oid	StoreTable(StoreTableId id);
 extern Oid	StoreOwner(void);
+extern bool StoreTrusts(Oid owner, Oid role);
+extern void StoreCheckSchema(Oid schema, Oid owner);
+extern void StoreCheckRelation(Oid relation, char kind, Oid owner);
 extern void StoreGate(LOCKMODE mode);
 extern void StoreGateClose(void);
+extern void StoreLockModels(void);
+extern void StoreDeployLock(void);
 extern uint64 StoreGeneration(void);
 extern bool StoreLockNowait(void);
 

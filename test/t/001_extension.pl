@@ -63,29 +63,16 @@ $node->safe_psql('three', q{
 	CREATE EXTENSION dms;
 }, @as_mallory);
 
-# And so are grants on functions: in the place of the schema may stand another.
+# Whoever owns the schema may rename it, and put another in its place.  Nothing
+# there is called; test/attack has more of this.
 ($status, $out, $err) = $node->psql('three', q{
 	ALTER SCHEMA dms RENAME TO moved;
 	CREATE SCHEMA dms;
-	CREATE FUNCTION dms.access_ddl(role name, level text) RETURNS TABLE (statement text, of_store boolean)
-		LANGUAGE sql AS $$ SELECT s, false FROM unnest(ARRAY['ALTER ROLE mallory SUPERUSER']) AS s $$;
+	CREATE FUNCTION dms.access_ddl(role name, level text) RETURNS SETOF text
+		LANGUAGE sql AS $$ SELECT 'ALTER ROLE mallory SUPERUSER' $$;
 	SELECT moved.grant_access('mallory', 'admin');
 }, @as_mallory);
-like($err, qr/is no grant on functions of the extension/, 'a superuser runs nothing but grants');
-for my $statement ('GRANT EXECUTE ON FUNCTION pg_read_file(text) TO mallory',
-	'GRANT EXECUTE ON ROUTINE pg_catalog.pg_read_file(text) TO mallory',
-	'GRANT EXECUTE ON ALL ROUTINES IN SCHEMA pg_catalog TO mallory',
-	'GRANT pg_read_server_files TO mallory',
-	'GRANT USAGE ON SCHEMA dms TO mallory; ALTER ROLE mallory SUPERUSER',
-	'')
-{
-	($status, $out, $err) = $node->psql('three', qq{
-		CREATE OR REPLACE FUNCTION dms.access_ddl(role name, level text) RETURNS TABLE (statement text, of_store boolean)
-			LANGUAGE sql AS \$\$ SELECT s, false FROM unnest(ARRAY['$statement']) AS s \$\$;
-		SELECT moved.grant_access('mallory', 'admin');
-	}, @as_mallory);
-	like($err, qr/is no grant on functions of the extension/, "refused: $statement");
-}
+like($err, qr/the schema of the extension is called "moved"/, 'the schema has its name');
 is($node->safe_psql('postgres', $superusers), '', 'nobody became superuser');
 
 $node->stop;

@@ -1,0 +1,13 @@
+-- A deploy queues behind other deploys, and not behind whoever takes a lock that is everybody's to take.
+-- refused: ^t$
+\c - mallory
+BEGIN;
+SELECT pg_advisory_xact_lock(x'646d730000000001'::bigint);
+PREPARE TRANSACTION 'attack';
+\c - dbo
+CREATE EXTENSION dms;
+SET client_min_messages = warning;
+SET lock_timeout = '1s';
+SELECT dms.deploy_schema(:'schema') IS NOT NULL AS deployed;
+\c - mallory
+ROLLBACK PREPARED 'attack';

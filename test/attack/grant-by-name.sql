@@ -1,0 +1,19 @@
+-- Functions of others in the schema of the extension, with names of ours: a level gives no right on them.
+-- refused: ERROR:  42501: permission denied for function resources
+-- refused: ERROR:  42501: permission denied for procedure get_document
+\c - dbo
+CREATE EXTENSION dms;
+\c - postgres
+CREATE FUNCTION dms.resources(secret text) RETURNS void LANGUAGE plpgsql SECURITY DEFINER
+	AS $$ BEGIN RAISE NOTICE 'pwned as %', current_user; END $$;
+REVOKE EXECUTE ON FUNCTION dms.resources(text) FROM PUBLIC;
+CREATE PROCEDURE dms.get_document(secret text) LANGUAGE plpgsql SECURITY DEFINER
+	AS $$ BEGIN RAISE NOTICE 'pwned as %', current_user; END $$;
+REVOKE EXECUTE ON PROCEDURE dms.get_document(text) FROM PUBLIC;
+\c - dbo
+SELECT dms.grant_access('dbo', 'admin'), dms.grant_access('mallory', 'reader');
+SELECT dms.resources('x'::text);
+CALL dms.get_document('x'::text);
+\c - mallory
+SELECT dms.resources('x'::text);
+CALL dms.get_document('x'::text);
