@@ -32,6 +32,14 @@ CompareIds(const void *a, const void *b)
 	return memcmp(a, b, UUID_LEN);
 }
 
+/* Sort entries that the caller has put together, for IdSetFind(). */
+void
+IdSetSort(IdSet *set)
+{
+	if (set->n > 0)
+		qsort(set->entries, set->n, sizeof(IdEntry), CompareIds);
+}
+
 /* A set of ids, to be looked up. */
 IdSet *
 IdSetMake(const pg_uuid_t *ids, int n)
@@ -52,7 +60,7 @@ IdSetMake(const pg_uuid_t *ids, int n)
 static IdEntry *
 FindEntry(const IdSet *set, const pg_uuid_t *id)
 {
-	return bsearch(id, set->entries, set->n, sizeof(IdEntry), CompareIds);
+	return set->n == 0 ? NULL : bsearch(id, set->entries, set->n, sizeof(IdEntry), CompareIds);
 }
 
 /* The document that has this id, by the last look-up; 0: none. */

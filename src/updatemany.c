@@ -13,7 +13,9 @@
 #include "edges.h"
 #include "etag.h"
 #include "funcapi.h"
+#include "futurenames.h"
 #include "identitylocks.h"
+#include "ids.h"
 #include "miscadmin.h"
 #include "report.h"
 #include "resolve.h"
@@ -43,7 +45,8 @@ typedef struct Batch
 	BatchItem  *items;
 	BatchItem **by_id;			/* ascending, for locks */
 	int			n;
-	int64	   *ids;			/* ascending */
+	int64	   *ids;			/* of by_id */
+	FutureNames *names;			/* that the bodies give */
 	int64	   *seeds;			/* ascending: those whose identity changes */
 	int			nseeds;
 	int			position;		/* at work, for messages */
@@ -85,6 +88,13 @@ SortItems(Batch *batch)
 	}
 }
 
+/* Order found documents by their uuids. */
+static int
+CompareFound(const void *a, const void *b)
+{
+	return memcmp(((const FoundDocument *) a)->uuid, ((const FoundDocument *) b)->uuid, UUID_LEN);
+}
+
 /* Find all documents at once. */
 static void
 FindItems(Batch *batch, Datum uuids)
@@ -94,44 +104,19 @@ FindItems(Batch *batch, Datum uuids)
 
 	SnapshotBegin();
 	found = DocumentsFind(uuids, &n);
-	for (int i = 0; i < n; i++)
-	{
-		CHECK_FOR_INTERRUPTS();
-		for (int j = 0; j < batch->n; j++)
-			if (memcmp(batch->items[j].uuid, found[i].uuid, UUID_LEN) == 0)
-			{
-				batch->items[j].document_id = found[i].document_id;
-				batch->items[j].write.resource = found[i].resource;
-			}
-	}
 	SnapshotEnd();
-	for (int i = 0; i < batch->n; i++)
-		if (batch->items[i].document_id == 0)
-			RaiseGone(&batch->items[i].write.precondition, batch->items[i].uuid);
-}
-
-/* The document of the batch that will have this identity; NULL: none. */
-static BatchItem *
-FutureOwner(Batch *batch, const pg_uuid_t *id)
-{
+	qsort(found, n, sizeof(FoundDocument), CompareFound);
 	for (int i = 0; i < batch->n; i++)
 	{
-		FlatDocument *flat = batch->items[i].write.flat;
+		BatchItem  *item = &batch->items[i];
+		FoundDocument wanted = {.uuid = item->uuid};
+		FoundDocument *it = bsearch(&wanted, found, n, sizeof(FoundDocument), CompareFound);
 
-		if (memcmp(id, &flat->primary, UUID_LEN) == 0 ||
-			(flat->model->superclass_resource && memcmp(id, &flat->alias, UUID_LEN) == 0))
-			return &batch->items[i];
+		if (it == NULL)
+			RaiseGone(&item->write.precondition, item->uuid);
+		item->document_id = it->document_id;
+		item->write.resource = it->resource;
 	}
-	return NULL;
-}
-
-static bool
-IsInBatch(const Batch *batch, int64 document_id)
-{
-	for (int i = 0; i < batch->n; i++)
-		if (batch->ids[i] == document_id)
-			return true;
-	return false;
 }
 
 /*
@@ -141,17 +126,17 @@ IsInBatch(const Batch *batch, int64 document_id)
 static void
 ResolveUse(Batch *batch, ReferenceUse *use)
 {
-	BatchItem  *owner;
+	int64		owner;
 
 	if (use->own)
 		return;
-	owner = FutureOwner(batch, &use->referential_id);
-	if (owner != NULL)
+	owner = FutureNamesFind(batch->names, &use->referential_id);
+	if (owner != 0)
 	{
-		use->document_id = owner->document_id;
+		use->document_id = owner;
 		use->settled = true;
 	}
-	else if (IsInBatch(batch, use->document_id))
+	else if (IdsHave(batch->ids, batch->n, use->document_id))
 		use->document_id = 0;
 }
 
@@ -422,6 +407,20 @@ TakeArguments(Batch *batch, ArrayType *uuids, ArrayType *documents, Datum **bodi
 	}
 }
 
+/* Parse and check the bodies, and note what they say of identities. */
+static void
+TakeBodies(Batch *batch, Datum *bodies)
+{
+	batch->names = FutureNamesMake();
+	for (batch->position = 0; batch->position < batch->n; batch->position++)
+	{
+		BatchItem  *item = &batch->items[batch->position];
+
+		WriteTakeBody(&item->write, DatumGetTextPP(bodies[batch->position]), item->uuid);
+		FutureNamesAdd(batch->names, item->document_id, item->write.flat);
+	}
+}
+
 /* Write several documents by their ids. */
 Datum
 dms_update_documents(PG_FUNCTION_ARGS)
@@ -443,9 +442,7 @@ dms_update_documents(PG_FUNCTION_ARGS)
 	context.arg = &batch;
 	context.previous = error_context_stack;
 	error_context_stack = &context;
-	for (batch.position = 0; batch.position < batch.n; batch.position++)
-		WriteTakeBody(&batch.items[batch.position].write,
-					  DatumGetTextPP(bodies[batch.position]), batch.items[batch.position].uuid);
+	TakeBodies(&batch, bodies);
 	ResolveItems(&batch);
 	RunBatch(&batch);
 	error_context_stack = context.previous;
