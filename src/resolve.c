@@ -122,12 +122,22 @@ ResolveOwn(const FlatDocument *flat)
 	return IdSetFind(set, &flat->primary);
 }
 
-/* Does every reference name a document?  One to itself always does. */
+/*
+ * Does a reference name nothing?  One to the document itself always names it,
+ * and of one that is resolved later nobody can tell yet.
+ */
+static bool
+IsMissing(const ReferenceUse *use)
+{
+	return use->document_id == 0 && !use->own && !use->later;
+}
+
+/* Does every reference name a document? */
 bool
 ResolveComplete(const FlatDocument *flat)
 {
 	for (int i = 0; i < flat->nuses; i++)
-		if (flat->uses[i].document_id == 0 && !flat->uses[i].own)
+		if (IsMissing(&flat->uses[i]))
 			return false;
 	return true;
 }
@@ -178,7 +188,7 @@ NoteMemberDescriptors(Problem *problem, const FlatDocument *flat)
 	{
 		const ReferenceUse *use = &flat->uses[i];
 
-		if (use->document_id != 0 || use->own)
+		if (!IsMissing(use))
 			continue;
 		for (int j = 0; j < use->reference->nmembers; j++)
 		{
@@ -220,7 +230,7 @@ ResolveRefuseDescriptors(const FlatDocument *flat)
 	{
 		const ReferenceUse *use = &flat->uses[i];
 
-		if (use->document_id != 0 || use->own)
+		if (!IsMissing(use))
 			continue;
 		missing += use->reference->descriptor;
 		NoteUnresolved(problem, use);
@@ -240,7 +250,7 @@ ResolveRefuseReferences(const FlatDocument *flat)
 		return;
 	problem = ProblemNew(PROBLEM_UNRESOLVED_REFERENCE);
 	for (int i = 0; i < flat->nuses; i++)
-		if (flat->uses[i].document_id == 0 && !flat->uses[i].own)
+		if (IsMissing(&flat->uses[i]))
 			NoteUnresolved(problem, &flat->uses[i]);
 	ProblemRaise(problem, "document refers to documents that do not exist");
 }

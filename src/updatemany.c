@@ -4,9 +4,20 @@
  *
  * The phases are those of one update, each over all documents before the next
  * begins.  Identities are let go of before any is claimed, so that documents
- * can swap them; references are resolved to what will be, not to what was.
+ * can swap them.
+ *
+ * References are resolved to what will be, not to what was.  What a name means is
+ * decided before the locks, and checked behind them:
+ *
+ * - the document of the call that will have it; if that changes its identity, it
+ *	 is locked for update, else its lock is shared as that of any other;
+ * - a document that follows the call and will have it, known when all that follow
+ *	 are locked for update;
+ * - a document that has it now, and keeps it: its lock is shared.
  */
 #include "postgres.h"
+
+#include <limits.h>
 
 #include "cascade.h"
 #include "catalog/pg_type.h"
@@ -47,7 +58,7 @@ typedef struct Batch
 	BatchItem **by_id;			/* ascending, for locks */
 	int			n;
 	int64	   *ids;			/* of by_id */
-	FutureNames *names;			/* that the bodies give */
+	FutureNames *names;			/* of the batch, later of what follows it */
 	int64	   *seeds;			/* ascending: those whose identity changes */
 	int			nseeds;
 	int			position;		/* at work, for messages; -1: all of them */
@@ -149,6 +160,9 @@ ItemOf(const Batch *batch, int64 document_id)
  * so references to it are settled.  One that keeps its identity is a document
  * like any other: whoever refers to it must share its lock, or a rename could
  * look for parents before we have committed and miss this one.
+ *
+ * What nobody is called yet may be the new name of a document that follows the
+ * batch, which we know when we have locked all that do.
  */
 static void
 ResolveUse(Batch *batch, ReferenceUse *use)
@@ -165,22 +179,46 @@ ResolveUse(Batch *batch, ReferenceUse *use)
 	}
 	else if (IdsHave(batch->ids, batch->n, use->document_id))
 		use->document_id = 0;
+	use->later = use->document_id == 0 && use->reference->can_change && batch->nseeds > 0;
 }
 
-/*
- * Does the identity change only because a document of the batch that it is
- * made of changes its own?  Dependents follow whatever their own flag says.
- */
+/* Are the columns behind the identity what they were? */
 static bool
-FollowsBatch(BatchItem *item)
+KeepsKey(BatchItem *item)
 {
 	FlatDocument *flat = item->write.flat;
 
-	if (!ResolveComplete(flat))
-		return false;
 	FlattenSetDocumentId(flat, item->document_id);
 	FlattenSetReferences(flat);
 	return RowsSameKey(item->write.resource, item->document_id, flat);
+}
+
+/*
+ * Must a change of identity be refused?  Not if it changes only because a
+ * document that it is made of changes its own: dependents follow whatever their
+ * own flag says.  With references left for later we cannot tell yet.
+ */
+static bool
+BreaksKey(BatchItem *item)
+{
+	const FlatDocument *flat = item->write.flat;
+
+	if (!item->identity || flat->model->allow_identity_updates)
+		return false;
+	for (int i = 0; i < flat->nuses; i++)
+		if (flat->uses[i].later)
+			return false;
+	return !ResolveComplete(flat) || !KeepsKey(item);
+}
+
+/* What is wrong with references and identity, in the order of a single update. */
+static void
+CheckItem(BatchItem *item)
+{
+	ResolveRefuseDescriptors(item->write.flat);
+	if (BreaksKey(item))
+		WriteRefuseKeyChange(&item->write);
+	ResolveRefuseReferences(item->write.flat);
 }
 
 /* The documents whose identities change are the seeds of the cascade. */
@@ -209,10 +247,7 @@ ResolveItems(Batch *batch)
 		ResolveDocument(flat);
 		for (int i = 0; i < flat->nuses; i++)
 			ResolveUse(batch, &flat->uses[i]);
-		ResolveRefuseDescriptors(flat);
-		if (item->identity && !FollowsBatch(item))
-			WriteRefuseKeyChange(&item->write);
-		ResolveRefuseReferences(flat);
+		CheckItem(item);
 	}
 	batch->position = -1;
 	SnapshotEnd();
@@ -303,6 +338,70 @@ LockItems(Batch *batch, const Closure *closure)
 		item->identity = identity;
 	}
 	batch->position = -1;
+}
+
+/* May a reference name a document that follows the batch, or has it done so? */
+static bool
+NamesFollower(const ReferenceUse *use, const Closure *closure)
+{
+	return use->later || (!use->own && !use->settled && ClosureHas(closure, use->document_id));
+}
+
+/* The highest rank of types that references to followers name; -1: there are none. */
+static int
+FollowerRank(const Batch *batch, const Closure *closure)
+{
+	int			rank = -1;
+
+	for (int i = 0; i < batch->n; i++)
+	{
+		const FlatDocument *flat = batch->items[i].write.flat;
+
+		for (int j = 0; j < flat->nuses; j++)
+			if (NamesFollower(&flat->uses[j], closure))
+				rank = Max(rank, flat->uses[j].reference->abstract ? INT_MAX : flat->uses[j].reference->rank);
+	}
+	return rank;
+}
+
+/*
+ * Resolve references to what follows the batch, by the names that it will have.
+ * All of it is locked for update now, so that these references are settled, too.
+ */
+static void
+ResolveFollowers(Batch *batch, const Closure *closure)
+{
+	int			rank = FollowerRank(batch, closure);
+
+	if (rank < 0)
+		return;
+	FutureNamesFollow(batch->names, closure, rank);
+	for (int i = 0; i < batch->n; i++)
+	{
+		const FlatDocument *flat = batch->items[i].write.flat;
+
+		for (int j = 0; j < flat->nuses; j++)
+		{
+			ReferenceUse *use = &flat->uses[j];
+
+			if (!NamesFollower(use, closure))
+				continue;
+			use->document_id = FutureNamesFind(batch->names, &use->referential_id);
+			use->settled = true;
+			use->later = false;
+		}
+	}
+}
+
+/* Check all documents again, behind the locks. */
+static void
+CheckItems(Batch *batch)
+{
+	SnapshotBegin();
+	for (batch->position = 0; batch->position < batch->n; batch->position++)
+		CheckItem(&batch->items[batch->position]);
+	batch->position = -1;
+	SnapshotEnd();
 }
 
 /* Natural keys may collide until all documents are written. */
@@ -422,6 +521,8 @@ RunBatch(Batch *batch)
 	CheckLockedChildren(batch);
 	closure = ClosureLock(batch->seeds, batch->nseeds);
 	LockItems(batch, closure);
+	ResolveFollowers(batch, closure);
+	CheckItems(batch);
 	GatherSeeds(batch);
 	PG_TRY();
 	{
@@ -442,12 +543,9 @@ RunBatch(Batch *batch)
 	for (int i = 0; i < nwritten; i++)
 		ClosureAddParent(closure, written[i]);
 
-	/*
-	 * A reference may name a document whose identity follows another one of
-	 * the call: so even those that were given an identity are recomputed.
-	 */
+	/* Documents of the call have the identities of their bodies already. */
 	if (batch->nseeds > 0)
-		CascadeRun(closure, NULL, 0, written, nwritten);
+		CascadeRun(closure, batch->ids, batch->n, written, nwritten);
 	BumpItems(batch);
 }
 
