@@ -114,6 +114,17 @@ SELECT id, Etag, body FROM documents WHERE id > 7 AND id < 14 OR id = 15;
 SELECT Offering_DocumentId FROM cascade.NoteOffering;
 SELECT * FROM dms.audit();
 ROLLBACK;
+-- Documents that keep their names, and so come to refer to the others.
+BEGIN;
+SELECT * FROM batch(ARRAY[8, 9, 10, 11, 12, 13], ARRAY[school(20, 'North'), school(10, 'South'), session(10, 'Fall'), session(20, 'Fall'),
+	offering('ALG', 10, 'Fall'), offering('ALG', 20, 'Fall')]);
+SELECT id, Etag, body FROM documents WHERE id BETWEEN 8 AND 13;
+SELECT s.DocumentId, s.School_DocumentId, e.ChildDocumentId FROM cascade.Session AS s JOIN dms.ReferenceEdge AS e ON e.ParentDocumentId = s.DocumentId ORDER BY 1;
+SELECT * FROM dms.audit();
+ROLLBACK;
+-- Without the offerings, those would be left with two schools.
+SELECT * FROM batch(ARRAY[8, 9, 10, 11], ARRAY[school(20, 'North'), school(10, 'South'), session(10, 'Fall'), session(20, 'Fall')]);
+
 -- A name that two would have is taken.
 SELECT * FROM batch(ARRAY[8, 9], ARRAY[school(30, 'North'), school(30, 'South')]);
 SELECT * FROM batch(ARRAY[8, 10], ARRAY[school(30, 'North'), session(20, 'Fall')]);

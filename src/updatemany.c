@@ -48,6 +48,7 @@ typedef struct BatchItem
 	pg_uuid_t  *uuid;
 	int64		document_id;
 	bool		identity;		/* its identity changes */
+	bool		key;			/* so do the columns behind the identity */
 	bool		differs;
 	DocumentHeader header;
 } BatchItem;
@@ -393,13 +394,21 @@ ResolveFollowers(Batch *batch, const Closure *closure)
 	}
 }
 
-/* Check all documents again, behind the locks. */
+/*
+ * Check all documents again, behind the locks.  One that keeps its identity may
+ * still come to refer to another document by it, if two have swapped theirs.
+ */
 static void
-CheckItems(Batch *batch)
+CheckItems(Batch *batch, const Closure *closure)
 {
 	SnapshotBegin();
 	for (batch->position = 0; batch->position < batch->n; batch->position++)
-		CheckItem(&batch->items[batch->position]);
+	{
+		BatchItem  *item = &batch->items[batch->position];
+
+		CheckItem(item);
+		item->key = item->identity || (ClosureHas(closure, item->document_id) && !KeepsKey(item));
+	}
 	batch->position = -1;
 	SnapshotEnd();
 }
@@ -412,7 +421,7 @@ DeferNaturalKeys(Batch *batch, const char *mode)
 	{
 		const TableModel *root = &batch->items[i].write.flat->model->tables[0];
 
-		for (int j = 0; batch->items[i].identity && j < root->nuniques; j++)
+		for (int j = 0; batch->items[i].key && j < root->nuniques; j++)
 			if (root->uniques[j].natural_key)
 				ExecuteSql(psprintf("SET CONSTRAINTS %s %s",
 									quote_qualified_identifier(root->schema, root->uniques[j].name), mode));
@@ -467,8 +476,8 @@ WriteItems(Batch *batch)
 		batch->position = item - batch->items;
 		FlattenSetDocumentId(flat, item->document_id);
 		FlattenSetReferences(flat);
-		item->differs = RowsUpdate(item->write.resource, item->document_id, flat, item->identity);
-		item->differs |= EdgesDiff(item->document_id, flat) || item->identity;
+		item->differs = RowsUpdate(item->write.resource, item->document_id, flat, item->key);
+		item->differs |= EdgesDiff(item->document_id, flat) || item->key;
 	}
 	DeferNaturalKeys(batch, "IMMEDIATE");
 }
@@ -522,7 +531,7 @@ RunBatch(Batch *batch)
 	closure = ClosureLock(batch->seeds, batch->nseeds);
 	LockItems(batch, closure);
 	ResolveFollowers(batch, closure);
-	CheckItems(batch);
+	CheckItems(batch, closure);
 	GatherSeeds(batch);
 	PG_TRY();
 	{
