@@ -125,9 +125,17 @@ ROLLBACK;
 -- Without the offerings, those would be left with two schools.
 SELECT * FROM batch(ARRAY[8, 9, 10, 11], ARRAY[school(20, 'North'), school(10, 'South'), session(10, 'Fall'), session(20, 'Fall')]);
 
+-- A document of the call gets the name that one leaves which follows the call.
+BEGIN;
+SELECT * FROM batch(ARRAY[8, 9, 11], ARRAY[school(30, 'North'), school(10, 'South'), session(10, 'Fall')]);
+SELECT id, Etag, body FROM documents WHERE id BETWEEN 8 AND 14;
+SELECT * FROM dms.audit();
+ROLLBACK;
+
 -- A name that two would have is taken.
 SELECT * FROM batch(ARRAY[8, 9], ARRAY[school(30, 'North'), school(30, 'South')]);
 SELECT * FROM batch(ARRAY[8, 10], ARRAY[school(30, 'North'), session(20, 'Fall')]);
+SELECT * FROM batch(ARRAY[8, 9, 10, 11], ARRAY[school(20, 'North'), school(10, 'South'), session(10, 'Fall'), session(10, 'Fall')]);
 -- Nothing of all that remains.
 SELECT id, Etag FROM documents WHERE Etag > 1;
 SELECT * FROM dms.audit();

@@ -437,12 +437,48 @@ CompareIdentities(const void *a, const void *b)
 }
 
 /*
+ * Let followers go of names that documents of the batch are about to get.  The
+ * cascade gives them their new ones.
+ */
+static void
+ForgetTaken(const Batch *batch, const Closure *closure)
+{
+	pg_uuid_t  *ids = palloc(sizeof(pg_uuid_t) * 2 * Max(batch->n, 1));
+	int			n = 0;
+	IdSet	   *taken;
+
+	for (int i = 0; i < batch->n; i++)
+	{
+		const FlatDocument *flat = batch->items[i].write.flat;
+
+		if (!batch->items[i].identity)
+			continue;
+		ids[n++] = flat->primary;
+		if (flat->model->superclass_resource)
+			ids[n++] = flat->alias;
+	}
+	if (n == 0)
+		return;
+	taken = IdSetMake(ids, n);
+	SnapshotBegin();
+	IdSetLookUp(taken);
+	SnapshotEnd();
+	for (int i = 0; i < taken->n; i++)
+	{
+		int64		id = taken->entries[i].document_id;
+
+		if (ClosureHas(closure, id) && !IdsHave(batch->ids, batch->n, id))
+			CascadeForgetIdentity(id);
+	}
+}
+
+/*
  * Move the identities: all old ones go before the first new one comes, so that
  * they can swap, and new ones are claimed in the order of ids, as cascades claim
  * those of a batch of members.
  */
 static void
-MoveIdentities(Batch *batch)
+MoveIdentities(Batch *batch, const Closure *closure)
 {
 	BatchItem **by_identity = palloc(sizeof(BatchItem *) * Max(batch->n, 1));
 
@@ -454,6 +490,8 @@ MoveIdentities(Batch *batch)
 		if (batch->by_id[i]->identity)
 			CascadeForgetIdentity(batch->by_id[i]->document_id);
 	}
+	batch->position = -1;
+	ForgetTaken(batch, closure);
 	for (int i = 0; i < batch->n; i++)
 	{
 		batch->position = by_identity[i] - batch->items;
@@ -535,7 +573,7 @@ RunBatch(Batch *batch)
 	GatherSeeds(batch);
 	PG_TRY();
 	{
-		MoveIdentities(batch);
+		MoveIdentities(batch, closure);
 		WriteItems(batch);
 	}
 	PG_CATCH();
