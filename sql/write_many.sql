@@ -132,6 +132,13 @@ SELECT id, Etag, body FROM documents WHERE id BETWEEN 8 AND 14;
 SELECT * FROM dms.audit();
 ROLLBACK;
 
+-- A document that only refers to what is renamed: its body is another one.
+BEGIN;
+SELECT * FROM batch(ARRAY[15], ARRAY[note(1, 10)]);
+SELECT * FROM batch(ARRAY[8, 15], ARRAY[school(30, 'North'), note(1, 30)]);
+SELECT * FROM batch(ARRAY[8, 15], ARRAY[school(30, 'North'), note(1, 30)]);
+ROLLBACK;
+
 -- A name that two would have is taken.
 SELECT * FROM batch(ARRAY[8, 9], ARRAY[school(30, 'North'), school(30, 'South')]);
 SELECT * FROM batch(ARRAY[8, 10], ARRAY[school(30, 'North'), session(20, 'Fall')]);

@@ -533,6 +533,21 @@ WrittenIds(const Batch *batch, int *n)
 	return ids;
 }
 
+/*
+ * A document that did not differ.  Its etag has moved all the same if it refers
+ * to something that the batch gave another name: then its body did differ.
+ */
+static void
+FinishSame(BatchItem *item)
+{
+	int64		etag = item->header.etag;
+
+	SnapshotBegin();
+	HeaderRead(item->document_id, &item->header);
+	SnapshotEnd();
+	WriteFinish(&item->write, item->header.etag == etag ? WRITE_UNCHANGED : WRITE_UPDATED, &item->header);
+}
+
 /* The last statements: etags, ascending. */
 static void
 BumpItems(Batch *batch)
@@ -541,17 +556,14 @@ BumpItems(Batch *batch)
 	{
 		BatchItem  *item = batch->by_id[i];
 
-		if (item->differs)
-			VerifyEdges(item->write.resource, item->document_id);
-		if (item->differs)
-			EtagBump(&item->header, item->write.flat->model->version, false);
-		else
+		if (!item->differs)
 		{
-			SnapshotBegin();
-			HeaderRead(item->document_id, &item->header);
-			SnapshotEnd();
+			FinishSame(item);
+			continue;
 		}
-		WriteFinish(&item->write, item->differs ? WRITE_UPDATED : WRITE_UNCHANGED, &item->header);
+		VerifyEdges(item->write.resource, item->document_id);
+		EtagBump(&item->header, item->write.flat->model->version, false);
+		WriteFinish(&item->write, WRITE_UPDATED, &item->header);
 	}
 }
 
