@@ -29,7 +29,7 @@ typedef struct NamedDocument
 	int64		document_id;	/* hash key */
 	char	  **values;			/* as the model's identity */
 	int			nvalues;
-}			NamedDocument;
+} NamedDocument;
 
 struct FutureNames
 {

@@ -413,18 +413,32 @@ CheckItems(Batch *batch, const Closure *closure)
 	SnapshotEnd();
 }
 
+/* The resources with documents whose keys change, each once. */
+static List *
+KeyedResources(const Batch *batch)
+{
+	List	   *resources = NIL;
+
+	for (int i = 0; i < batch->n; i++)
+		if (batch->items[i].key)
+			resources = list_append_unique_ptr(resources, batch->items[i].write.resource);
+	return resources;
+}
+
 /* Natural keys may collide until all documents are written. */
 static void
-DeferNaturalKeys(Batch *batch, const char *mode)
+DeferNaturalKeys(const Batch *batch, const char *mode)
 {
-	for (int i = 0; i < batch->n; i++)
-	{
-		const TableModel *root = &batch->items[i].write.flat->model->tables[0];
+	ListCell   *cell;
 
-		for (int j = 0; batch->items[i].key && j < root->nuniques; j++)
-			if (root->uniques[j].natural_key)
+	foreach(cell, KeyedResources(batch))
+	{
+		const TableModel *root = &((Resource *) lfirst(cell))->model->tables[0];
+
+		for (int i = 0; i < root->nuniques; i++)
+			if (root->uniques[i].natural_key)
 				ExecuteSql(psprintf("SET CONSTRAINTS %s %s",
-									quote_qualified_identifier(root->schema, root->uniques[j].name), mode));
+									quote_qualified_identifier(root->schema, root->uniques[i].name), mode));
 	}
 }
 
