@@ -26,7 +26,8 @@ OBJS = $(patsubst $(TOP)/%.c,%.o,$(SOURCES))
 
 # In the order in which a reader gets to know the product.
 REGRESS = extension uuid lowercase deploy mapping introspection deploy_refusals store protocol
-REGRESS += write write_validation write_references write_identity cascade audit roles hostile hostile_tables
+REGRESS += write write_validation write_references write_identity write_many cascade audit roles
+REGRESS += hostile hostile_tables
 REGRESS += read query requests idempotency
 
 # Specs of the fault schedule need pause points, so ./check runs them alone.

@@ -36,7 +36,9 @@ typedef struct ReferenceUse
 	pg_uuid_t	referential_id;
 	int64		document_id;	/* 0: not resolved */
 	bool		own;			/* the document refers to itself */
-	bool		settled;		/* names what the same call writes */
+	bool		settled;		/* the call locks the target's identity for
+								 * update */
+	bool		later;			/* to be resolved when that is known */
 } ReferenceUse;
 
 typedef struct FlatDocument

@@ -85,7 +85,7 @@ LocksInit(void)
 static bool
 NeedsLock(const ReferenceUse *use, int64 own_id)
 {
-	if (use->own || use->settled || use->document_id == own_id)
+	if (use->own || use->settled || use->later || use->document_id == own_id)
 		return false;
 	return use->reference->can_change || lock_scope == LOCK_ALL || FAULT_SKIP("hub_unlocked");
 }

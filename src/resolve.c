@@ -33,6 +33,14 @@ CompareIds(const void *a, const void *b)
 	return memcmp(a, b, UUID_LEN);
 }
 
+/* Sort entries that the caller has put together, for IdSetFind(). */
+void
+IdSetSort(IdSet *set)
+{
+	if (set->n > 0)
+		qsort(set->entries, set->n, sizeof(IdEntry), CompareIds);
+}
+
 /* A set of ids, to be looked up. */
 IdSet *
 IdSetMake(const pg_uuid_t *ids, int n)
@@ -53,7 +61,7 @@ IdSetMake(const pg_uuid_t *ids, int n)
 static IdEntry *
 FindEntry(const IdSet *set, const pg_uuid_t *id)
 {
-	return bsearch(id, set->entries, set->n, sizeof(IdEntry), CompareIds);
+	return set->n == 0 ? NULL : bsearch(id, set->entries, set->n, sizeof(IdEntry), CompareIds);
 }
 
 /* The document that has this id, by the last look-up; 0: none. */
@@ -118,12 +126,22 @@ ResolveOwn(const FlatDocument *flat)
 	return IdSetFind(set, &flat->primary);
 }
 
-/* Does every reference name a document?  One to itself always does. */
+/*
+ * Does a reference name nothing?  One to the document itself always names it,
+ * and of one that is resolved later nobody can tell yet.
+ */
+static bool
+IsMissing(const ReferenceUse *use)
+{
+	return use->document_id == 0 && !use->own && !use->later;
+}
+
+/* Does every reference name a document? */
 bool
 ResolveComplete(const FlatDocument *flat)
 {
 	for (int i = 0; i < flat->nuses; i++)
-		if (flat->uses[i].document_id == 0 && !flat->uses[i].own)
+		if (IsMissing(&flat->uses[i]))
 			return false;
 	return true;
 }
@@ -174,7 +192,7 @@ NoteMemberDescriptors(Problem *problem, const FlatDocument *flat)
 	{
 		const ReferenceUse *use = &flat->uses[i];
 
-		if (use->document_id != 0 || use->own)
+		if (!IsMissing(use))
 			continue;
 		for (int j = 0; j < use->reference->nmembers; j++)
 		{
@@ -216,7 +234,7 @@ ResolveRefuseDescriptors(const FlatDocument *flat)
 	{
 		const ReferenceUse *use = &flat->uses[i];
 
-		if (use->document_id != 0 || use->own)
+		if (!IsMissing(use))
 			continue;
 		missing += use->reference->descriptor;
 		NoteUnresolved(problem, use);
@@ -236,7 +254,7 @@ ResolveRefuseReferences(const FlatDocument *flat)
 		return;
 	problem = ProblemNew(PROBLEM_UNRESOLVED_REFERENCE);
 	for (int i = 0; i < flat->nuses; i++)
-		if (flat->uses[i].document_id == 0 && !flat->uses[i].own)
+		if (IsMissing(&flat->uses[i]))
 			NoteUnresolved(problem, &flat->uses[i]);
 	ProblemRaise(problem, "document refers to documents that do not exist");
 }

@@ -24,6 +24,7 @@ typedef struct IdSet
 } IdSet;
 
 extern IdSet *IdSetMake(const pg_uuid_t *ids, int n);
+extern void IdSetSort(IdSet *set);
 extern void IdSetLookUp(IdSet *set);
 extern int64 IdSetFind(const IdSet *set, const pg_uuid_t *id);
 

@@ -1,5 +1,5 @@
 -- Stored models as input: what the store's owner writes to dms.ResourceModel must
--- never hurt the server.  t/080_attack_models.pl fills the tables and calls
+-- never hurt the server.  t/081_attack_models.pl fills the tables and calls
 -- attack.try() for each variant.
 CREATE SCHEMA attack;
 

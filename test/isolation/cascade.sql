@@ -70,6 +70,14 @@ EXCEPTION WHEN SQLSTATE 'ZD404' THEN
 	RETURN 'no such document';
 END $function$;
 
+-- Several documents in one call, by their numbers.
+CREATE OR REPLACE FUNCTION batch(ids bigint[], bodies json[], OUT outcome text, OUT id bigint, OUT etag bigint)
+RETURNS SETOF record LANGUAGE sql VOLATILE
+BEGIN ATOMIC
+	SELECT r.outcome, r.document_id, r.etag
+	FROM dms.update_documents(ARRAY(SELECT uuid_of(i) FROM unnest(ids) WITH ORDINALITY AS u (i, n) ORDER BY n), bodies) AS r;
+END;
+
 -- All of both fixtures: the key by our own joins, and whether the store knows
 -- the document by it.
 CREATE OR REPLACE VIEW everything AS
