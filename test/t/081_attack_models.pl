@@ -17,6 +17,7 @@ use Test::More;
 
 my $LONG     = $ENV{DMS_LONG};
 my $PER_KIND = $ENV{DMS_ATTACK_VARIANTS} // 1;   # of a member, in the short form
+my $TEXTS    = 5;                                # of other places
 my $CHUNK    = 500;
 my $top      = "$FindBin::RealBin/../..";
 my $generate = "$top/test/perl/dms-generate";
@@ -212,8 +213,8 @@ sub place_of
 	return join '.', @names;
 }
 
-# The values that a leaf is changed to: all others that the same member has
-# anywhere in the model, all numbers of its range, and hostile ones.
+# The values that a leaf is changed to: all numbers of its range, or some of the
+# texts that the same member has elsewhere in the model, and hostile ones.
 sub values_for
 {
 	my ($leaf, $same) = @_;
@@ -224,7 +225,7 @@ sub values_for
 	if ($value =~ /^"/)
 	{
 		return ('""', '"x"', 'null', '7', '[]', '"$"', '"$."', '"$.nothing"', '"a.b"', '"a[*]"', '"\u0000"', '"\ud83d\ude00"',
-			'"\"; DROP TABLE x; --"', '"' . ('y' x 70) . '"', '"' . ('z' x 5000) . '"', keys %$same);
+			'"\"; DROP TABLE x; --"', '"' . ('y' x 70) . '"', '"' . ('z' x 5000) . '"', spread($TEXTS, sort keys %$same));
 	}
 	my ($most) = sort { $b <=> $a } grep { /^-?\d+$/ && $_ < 1000 } keys %$same;
 	return (-2 .. ($most // 0) + 2, 8, 9, 1000, 2147483647, 2147483648, -2147483648, '9223372036854775808', '1.5', '1e2', '-0',
@@ -251,19 +252,22 @@ sub variants_of
 	return @variants;
 }
 
-# Some variants of each place of each target, spread evenly.
+# Some of a list, spread evenly.
+sub spread
+{
+	my ($n, @all) = @_;
+
+	return @all if @all <= $n;
+	return map { $all[ int($_ * @all / $n) ] } 0 .. $n - 1;
+}
+
+# Some variants of each place of each target.
 sub some_of
 {
-	my (%by_place, @some);
+	my %by_place;
 
 	push @{ $by_place{"$_->[0] $_->[1]"} }, $_ foreach @_;
-	foreach my $place (sort keys %by_place)
-	{
-		my @all = @{ $by_place{$place} };
-		my $n = @all < $PER_KIND ? @all : $PER_KIND;
-		push @some, map { $all[ int($_ * @all / $n) ] } 0 .. $n - 1;
-	}
-	return @some;
+	return map { spread($PER_KIND, @{ $by_place{$_} }) } sort keys %by_place;
 }
 
 sub store_variants
