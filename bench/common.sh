@@ -47,11 +47,9 @@ clean_up() {
 # A server with the extension, without durability.  Beside the given installation,
 # or in a place of its own.
 start() {
-	local setting variable
+	local setting
 
-	for variable in $(compgen -e PG); do
-		[ "$variable" = PG_CONFIG ] || unset "$variable"
-	done
+	forget_settings
 	install_missing
 	choose_server_user
 	trap 'exit 130' INT TERM HUP
