@@ -47,11 +47,9 @@ clean_up() {
 # A server with the extension, without durability.  Beside the given installation,
 # or in a place of its own.
 start() {
-	local setting variable
+	local setting
 
-	for variable in $(compgen -e PG); do
-		[ "$variable" = PG_CONFIG ] || unset "$variable"
-	done
+	forget_settings
 	install_missing
 	choose_server_user
 	trap 'exit 130' INT TERM HUP
@@ -99,10 +97,35 @@ deploy_all() {
 	fi
 }
 
-# The processor time of all backends that ended, in ticks of 10 ms: how much a call
-# costs, whatever else keeps the machine busy.
+# Is there a session, or one that ended and whose time was not added up yet?
+has_sessions() {
+	local postmaster stat fields title
+
+	read -r postmaster <"$SCRATCH/data/postmaster.pid"
+	for stat in /proc/[0-9]*/stat; do
+		{ read -r fields <"$stat"; } 2>/dev/null || continue
+		fields=(${fields##*) })
+		[ "${fields[1]}" = "$postmaster" ] || continue
+		title=
+		{ IFS= read -r -d '' title <"${stat%stat}cmdline"; } 2>/dev/null
+		[[ -n $title && $title != *"[local]"* ]] || return 0
+	done
+	return 1
+}
+
+# The processor time of all sessions, which must have ended, in ticks of 10 ms: how
+# much a call costs, whatever else keeps the machine busy.
 backend_ticks() {
+	while has_sessions; do sleep 0.02; done
 	awk '{ print $16 + $17 }' "/proc/$(head -n 1 "$SCRATCH/data/postmaster.pid")/stat"
+}
+
+# Fewer ticks tell too little: then a measurement goes on.
+ENOUGH_TICKS=25
+
+# value_of NAME OUTPUT: a number that pgbench tells.
+value_of() {
+	sed -n "s/^$1\([0-9.]*\).*/\1/p" <<<"$2"
 }
 
 median() {

@@ -172,6 +172,7 @@ BEGIN;
 CREATE INDEX by_hash ON dms.Document USING hash (Etag);
 SELECT outcome FROM dms.update_document(:'small', session('Summer'));
 SET LOCAL enable_seqscan = off;
+SET LOCAL enable_bitmapscan = off;
 EXPLAIN (COSTS OFF) SELECT count(*) FROM dms.Document WHERE Etag = 2 AND ResourceName = 'CourseOffering';
 SELECT count(*) FROM dms.Document WHERE Etag = 2 AND ResourceName = 'CourseOffering';
 ROLLBACK;

@@ -14,6 +14,17 @@ die() {
 	exit 1
 }
 
+# Settings of the caller's are not for private servers.  Waiting for a server ends
+# when it is there; that must not depend on how busy the machine is.
+forget_settings() {
+	local variable
+
+	for variable in $(compgen -e PG); do
+		[ "$variable" = PG_CONFIG ] || unset "$variable"
+	done
+	export PGCTLTIMEOUT=1800
+}
+
 as_root() {
 	if [ "$(id -u)" = 0 ]; then
 		"$@"

@@ -22,7 +22,7 @@
 #define MAX_FINDINGS 50
 
 /* A run is not over before it was looked at so often. */
-#define MIN_CHECKS 5
+#define MIN_CHECKS 3
 
 /* Seconds that nothing takes, however busy the machine is. */
 #define PATIENCE 1200

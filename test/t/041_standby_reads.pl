@@ -35,6 +35,8 @@ $primary->safe_psql('later', 'CREATE EXTENSION dms');
 $primary->backup('backup');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($primary, 'backup', has_streaming => 1);
+# Reads may take as long as they like.
+$standby->append_conf('postgresql.conf', 'max_standby_streaming_delay = -1');
 $standby->start;
 $primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
 
@@ -67,10 +69,11 @@ foreach my $name (sort keys %writes)
 
 # A session of the standby that has tried before sees what the primary deploys.
 my $dir = PostgreSQL::Test::Utils::tempdir();
+my $tries = 10 * $PostgreSQL::Test::Utils::timeout_default;
 my ($on_primary, $on_standby) = map { $_->connstr('later') } $primary, $standby;
 append_to_file("$dir/deploy.sh", <<SH);
 psql -XAtq -d "$on_primary" -c "SELECT dms.deploy_schema(pg_read_file('$schemas/school.json')::json)" >/dev/null 2>&1
-for i in \$(seq 1800); do
+for i in \$(seq $tries); do
 	[ "\$(psql -XAtq -d "$on_standby" -c 'SELECT count(*) FROM dms.ResourceModel' 2>/dev/null)" ] && exit
 	sleep 0.1
 done

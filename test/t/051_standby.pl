@@ -21,6 +21,8 @@ my $school = $primary->safe_psql('postgres',
 $primary->backup('base');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($primary, 'base', has_streaming => 1);
+# Reads may take as long as they like.
+$standby->append_conf('postgresql.conf', 'max_standby_streaming_delay = -1');
 $standby->start;
 
 # What is written behind the backup arrives too.

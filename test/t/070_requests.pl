@@ -118,7 +118,7 @@ sub test_identical
 sub test_killed
 {
 	my $request = q(FROM dms.handle_request('POST', '/ed-fi/students', '{"Idempotency-Key": "lost"}', student('33')));
-	my $client = hold("SELECT $request", 'SELECT pg_sleep(180)');
+	my $client = hold("SELECT $request", 'SELECT pg_sleep(86400)');
 
 	$node->poll_query_until('postgres', q(SELECT count(*) = 1 FROM dms.IdempotencyKeys WHERE Key = 'lost'));
 	terminate_held();
@@ -147,7 +147,7 @@ sub terminate_held
 # Others are in the way each time: the procedure gives up after three attempts.
 sub test_unavailable
 {
-	my $holder = hold('BEGIN', 'LOCK TABLE dms.ReferenceEdge IN SHARE ROW EXCLUSIVE MODE', 'SELECT pg_sleep(180)');
+	my $holder = hold('BEGIN', 'LOCK TABLE dms.ReferenceEdge IN SHARE ROW EXCLUSIVE MODE', 'SELECT pg_sleep(86400)');
 
 	$node->poll_query_until('postgres', q(SELECT count(*) = 1 FROM pg_locks WHERE mode = 'ShareRowExclusiveLock' AND granted));
 	like($node->safe_psql('postgres', "SET dms.lock_nowait = on;\nCALL dms.process_request('POST', '/ed-fi/students', '{}', '{}');"),

@@ -23,11 +23,11 @@ $node->safe_psql('postgres', "SET client_min_messages = warning; CREATE EXTENSIO
 
 my ($out, $err) = ('', '');
 my $server = IPC::Run::start([ $python, "$FindBin::RealBin/../../examples/http/serve.py", '--port', 0, $node->connstr('postgres') ],
-	'<', \undef, '>', \$out, '2>', \$err, IPC::Run::timeout(300));
+	'<', \undef, '>', \$out, '2>', \$err, IPC::Run::timeout(10 * $PostgreSQL::Test::Utils::timeout_default));
 $server->pump until $out =~ /(http:\S+)\n/ || !$server->pumpable;
 my ($url) = $out =~ /(http:\S+)\n/ or die "the front did not start: $err";
 
-my $http = HTTP::Tiny->new;
+my $http = client();
 my $body = '{"studentUniqueId": "1", "firstName": "Ünal", "lastSurname": "King", "birthDate": "2014-02-03"}';
 
 # Sixteen processes send the request at the same time.
@@ -38,7 +38,7 @@ for my $i (1 .. 16)
 
 	if ($pid == 0)
 	{
-		my $answer = HTTP::Tiny->new->post("$url/ed-fi/students",
+		my $answer = client()->post("$url/ed-fi/students",
 			{ headers => { 'Content-Type' => 'application/json', 'Idempotency-Key' => 'retry-1' }, content => $body });
 		print join(' ', $answer->{status}, $answer->{headers}{location} // '', $answer->{headers}{etag} // ''), "\n";
 		close STDOUT;
@@ -79,3 +79,5 @@ is($statuses[-1], 200, 'the front survives a restart of the database');
 $server->kill_kill;
 $node->stop;
 done_testing();
+
+sub client { return HTTP::Tiny->new(timeout => $PostgreSQL::Test::Utils::timeout_default) }
