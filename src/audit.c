@@ -193,7 +193,7 @@ AuditMendEdges(const ResourceModel *model)
 						   " (ParentDocumentId, ChildDocumentId, EdgeSourceId, IsIdentityComponent)"
 						   " SELECT parent, child, source, wanted FROM wrong WHERE stored IS NULL)"
 						   " SELECT count(*) FROM wrong");
-	ExecuteSql(sql.data);
+	ExecuteWithArgs(sql.data, 0, NULL, NULL, false);
 	pfree(sql.data);
 	return DatumGetInt64(ResultDatum(0, 1, &isnull));
 }

@@ -200,8 +200,8 @@ CurrentHash(void)
 	if (!StoreExists())
 		return NULL;
 	PushActiveSnapshot(GetLatestSnapshot());
-	SPI_execute("SELECT EffectiveSchemaHash FROM dms.EffectiveSchema"
-				" ORDER BY EffectiveSchemaId DESC LIMIT 1", true, 1);
+	ExecuteWithArgs("SELECT EffectiveSchemaHash FROM dms.EffectiveSchema"
+					" ORDER BY EffectiveSchemaId DESC LIMIT 1", 0, NULL, NULL, true);
 	PopActiveSnapshot();
 	return SPI_processed > 0 ? ResultText(0, 1) : NULL;
 }

@@ -12,6 +12,7 @@
 #include "idempotency.h"
 #include "locks.h"
 #include "modelcache.h"
+#include "ownercode.h"
 #include "report.h"
 #include "store.h"
 #include "verify.h"
@@ -24,6 +25,7 @@ void
 _PG_init(void)
 {
 	StoreInit();
+	OwnerCodeInit();
 	ReportInit();
 	ModelCacheInit();
 	BodyInit();
