@@ -53,7 +53,7 @@ sub attack
 sub expect
 {
 	my ($out, $what) = @_;
-	my ($section, $times, $pattern) = $what =~ /^(?:\[([a-z ]*?) ?(?:x(\d+))?\] )?(.*)$/;
+	my ($section, $times, $pattern) = $what =~ /^(?:\[([A-Za-z ]*?) ?(?:x(\d+))?\] )?(.*)$/;
 
 	($out) = $out =~ /^=$section=$(.*?)(?:^=|\z)/ms if $section;
 	my $count = () = ($out // '') =~ /$pattern/mg;
