@@ -14,6 +14,7 @@
 #include "modelcache.h"
 #include "ownercode.h"
 #include "report.h"
+#include "safefunction.h"
 #include "store.h"
 #include "verify.h"
 
@@ -25,6 +26,7 @@ void
 _PG_init(void)
 {
 	StoreInit();
+	SafeFunctionInit();
 	OwnerCodeInit();
 	ReportInit();
 	ModelCacheInit();

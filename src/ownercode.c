@@ -22,6 +22,7 @@
 #include "access/table.h"
 #include "access/transam.h"
 #include "catalog/indexing.h"
+#include "catalog/pg_amop.h"
 #include "catalog/pg_amproc.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
@@ -77,8 +78,7 @@ typedef struct UsedRelation
 /* The state of a look at code. */
 typedef struct Look
 {
-	Oid			table;			/* because of which it runs */
-	Oid			runs_as;		/* the role that it runs as */
+	FunctionPlace place;		/* where the code would run from */
 	bool		found;			/* functions that are not PostgreSQL's own */
 	bool		writes;			/* there are queries that write */
 	bool		note;			/* note the relations of queries */
@@ -98,12 +98,13 @@ typedef struct Verdict
 static HTAB *verdicts = NULL;
 static uint64 verdicts_state = 0;	/* the state that they hold for */
 static uint64 changes = 1;
+static bool domains_seen = false;
 
 /* The state of the catalogs that a verdict depends on. */
 static uint64
 CurrentState(void)
 {
-	return changes + StoreChanges();
+	return changes + StoreChanges() + SafeFunctionChanges();
 }
 
 /* A relation changed.  If it was looked at, what is known may be wrong. */
@@ -115,12 +116,13 @@ RelationChanged(Datum arg pg_attribute_unused(), Oid relid)
 		changes++;
 }
 
-/* A function, or a constraint of a domain, changed. */
+/* A constraint changed.  Those of tables are told by their relations. */
 static void
-CodeChanged(Datum arg pg_attribute_unused(), int cacheid pg_attribute_unused(),
-			uint32 hashvalue pg_attribute_unused())
+ConstraintChanged(Datum arg pg_attribute_unused(), int cacheid pg_attribute_unused(),
+				  uint32 hashvalue pg_attribute_unused())
 {
-	changes++;
+	if (domains_seen)
+		changes++;
 }
 
 /* Listen to what verdicts depend on. */
@@ -128,8 +130,7 @@ void
 OwnerCodeInit(void)
 {
 	CacheRegisterRelcacheCallback(RelationChanged, (Datum) 0);
-	CacheRegisterSyscacheCallback(PROCOID, CodeChanged, (Datum) 0);
-	CacheRegisterSyscacheCallback(CONSTROID, CodeChanged, (Datum) 0);
+	CacheRegisterSyscacheCallback(CONSTROID, ConstraintChanged, (Datum) 0);
 }
 
 /*
@@ -211,14 +212,14 @@ NoteQuery(Look *look, const Query *query)
 static bool
 CheckQuery(Look *look, Query *query)
 {
-	Oid			outer = look->table;
+	Oid			outer = look->place.table;
 
 	if (query->resultRelation > 0)
-		look->table = rt_fetch(query->resultRelation, query->rtable)->relid;
+		look->place.table = rt_fetch(query->resultRelation, query->rtable)->relid;
 	if (look->note)
 		NoteQuery(look, query);
 	(void) query_tree_walker(query, CheckNode, look, 0);
-	look->table = outer;
+	look->place.table = outer;
 	return false;
 }
 
@@ -263,6 +264,7 @@ CheckDomain(Look *look, Oid type)
 {
 	Relation	constraints = table_open(ConstraintRelationId, AccessShareLock);
 
+	domains_seen = true;
 	for (; OidIsValid(type); type = DomainOver(type))
 	{
 		ScanKeyData key;
@@ -284,7 +286,7 @@ CheckFunction(Oid function, void *arg)
 {
 	Look	   *look = arg;
 
-	look->found |= SafeFunctionCheck(function, look->runs_as, look->table);
+	look->found |= SafeFunctionCheck(function, &look->place);
 	return false;
 }
 
@@ -306,24 +308,33 @@ CheckNode(Node *node, void *arg)
 
 /* --- relations ------------------------------------------------------------ */
 
-/* Operator classes are superusers', but the functions in them need not be. */
+/*
+ * Check the functions and operators of an operator class.  Only superusers can
+ * make one, of functions that need not be theirs.
+ */
 static void
 CheckOperatorClass(Look *look, Oid opclass)
 {
 	HeapTuple	tuple;
+	Oid			family;
 	CatCList   *functions;
+	CatCList   *operators;
 
 	if (opclass < FirstNormalObjectId)
 		return;
 	tuple = SearchSysCache1(CLAOID, ObjectIdGetDatum(opclass));
 	if (!HeapTupleIsValid(tuple))
 		elog(ERROR, "cache lookup failed for operator class %u", opclass);
-	functions = SearchSysCacheList1(AMPROCNUM,
-									ObjectIdGetDatum(((Form_pg_opclass) GETSTRUCT(tuple))->opcfamily));
+	family = ((Form_pg_opclass) GETSTRUCT(tuple))->opcfamily;
+	ReleaseSysCache(tuple);
+	functions = SearchSysCacheList1(AMPROCNUM, ObjectIdGetDatum(family));
 	for (int i = 0; i < functions->n_members; i++)
 		(void) CheckFunction(((Form_pg_amproc) GETSTRUCT(&functions->members[i]->tuple))->amproc, look);
 	ReleaseSysCacheList(functions);
-	ReleaseSysCache(tuple);
+	operators = SearchSysCacheList1(AMOPSTRATEGY, ObjectIdGetDatum(family));
+	for (int i = 0; i < operators->n_members; i++)
+		(void) CheckFunction(get_opcode(((Form_pg_amop) GETSTRUCT(&operators->members[i]->tuple))->amopopr), look);
+	ReleaseSysCacheList(operators);
 }
 
 /* Check what an index computes. */
@@ -336,11 +347,13 @@ CheckIndex(Look *look, Oid index)
 
 	if (!HeapTupleIsValid(tuple))
 		elog(ERROR, "cache lookup failed for index %u", index);
+	look->place.deferrable = !((Form_pg_index) GETSTRUCT(tuple))->indimmediate;
 	CheckColumn(look, INDEXRELID, tuple, Anum_pg_index_indexprs);
 	CheckColumn(look, INDEXRELID, tuple, Anum_pg_index_indpred);
 	classes = SysCacheGetAttr(INDEXRELID, tuple, Anum_pg_index_indclass, &isnull);
 	for (int i = 0; i < ((Form_pg_index) GETSTRUCT(tuple))->indnkeyatts; i++)
 		CheckOperatorClass(look, ((oidvector *) DatumGetPointer(classes))->values[i]);
+	look->place.deferrable = false;
 	ReleaseSysCache(tuple);
 }
 
@@ -412,8 +425,10 @@ CheckWritten(Look *look, Relation relation, Use use)
 	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
 		if (Fires(&triggers->triggers[i], use))
 		{
-			(void) CheckFunction(triggers->triggers[i].tgfoid, look);
 			CheckStored(look, triggers->triggers[i].tgqual);
+			look->place.deferrable = triggers->triggers[i].tgdeferrable;
+			(void) CheckFunction(triggers->triggers[i].tgfoid, look);
+			look->place.deferrable = false;
 		}
 	if (use != USE_DELETE)
 		CheckColumns(look, RelationGetDescr(relation));
@@ -527,12 +542,12 @@ FollowRelations(Look *look)
 static bool
 CheckUse(Relation relation, Use use, bool written)
 {
-	Look		look = {.table = RelationGetRelid(relation),.runs_as = relation->rd_rel->relowner};
+	Look		look = {.place = {.table = RelationGetRelid(relation),.runs_as = relation->rd_rel->relowner}};
 	bool		is_view = relation->rd_rel->relkind == RELKIND_VIEW && !written;
 
 	if (use == USE_NAMED)
 	{
-		StoreCheckRelation(look.table, is_view ? RELKIND_VIEW : RELKIND_RELATION, StoreOwner());
+		StoreCheckRelation(look.place.table, is_view ? RELKIND_VIEW : RELKIND_RELATION, StoreOwner());
 		StoreCheckSchema(RelationGetNamespace(relation), StoreOwner());
 	}
 	else if (use == USE_PLANNED)
@@ -623,7 +638,7 @@ CheckAnew(OwnerCode *code, OwnerQueries queries, void *arg)
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext saved = MemoryContextSwitchTo(context);
 	uint64		state = CurrentState();
-	Look		look = {.runs_as = StoreOwner(),.note = true};
+	Look		look = {.place = {.runs_as = StoreOwner()},.note = true};
 
 	BeginVerdicts(state);
 	(void) CheckNode((Node *) queries(arg), &look);

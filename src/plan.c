@@ -258,6 +258,17 @@ LendRights(OwnerCode *code, SPIPlanPtr plan)
 	return nestlevel;
 }
 
+/*
+ * The statement is over.  Settings that code of others changed meanwhile go back
+ * to what they were: they are the caller's.
+ */
+static void
+EndRights(int nestlevel)
+{
+	if (nestlevel > 0)
+		AtEOXact_GUC(false, nestlevel);
+}
+
 /* Run a statement and return the number of rows; they are in SPI_tuptable. */
 uint64
 StatementRun(Statement *statement, Datum *values, const char *nulls,
@@ -286,8 +297,7 @@ StatementRun(Statement *statement, Datum *values, const char *nulls,
 	running--;
 	if (nestlevel > 0)
 		AtEOXact_GUC(true, nestlevel);
-	if (lent_level > 0)
-		AtEOXact_GUC(true, lent_level);
+	EndRights(lent_level);
 	if (result < 0)
 		elog(ERROR, "could not run \"%s\": %s", statement->sql,
 			 SPI_result_code_string(result));
@@ -350,13 +360,15 @@ ExecuteWithArgs(const char *sql, int nargs, Oid *types, Datum *values,
 	int			nestlevel = NewGUCNestLevel();
 	SPIPlanPtr	plan = SPI_prepare_cursor(sql, nargs, types, CURSOR_OPT_PARALLEL_OK);
 	OwnerCode	code = {0};
+	int			lent_level;
 	int			result;
 
 	if (plan == NULL)
 		elog(ERROR, "could not prepare \"%s\": %s", sql, SPI_result_code_string(SPI_result));
-	(void) LendRights(&code, plan);
 	SetLocally("jit", "off");
+	lent_level = LendRights(&code, plan);
 	result = SPI_execute_plan(plan, values, NULL, read_only, 0);
+	EndRights(lent_level);
 	AtEOXact_GUC(true, nestlevel);
 	SPI_freeplan(plan);
 	OwnerCodeForget(&code);

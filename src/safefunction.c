@@ -10,6 +10,10 @@
  * And whoever owns a function decides what it does, so the owner must be a role
  * that has the rights that the function runs with anyway.
  *
+ * The end of the transaction comes when no rights are lent any more.  A function
+ * that waits for it would run as the caller, who must not run code of others any
+ * more than they may run the caller's: it needs rights of its own.
+ *
  * PostgreSQL's own functions, and those in C, are as good as the server itself:
  * only superusers can make them.
  */
@@ -23,6 +27,7 @@
 #include "catalog/pg_namespace.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
+#include "compat.h"
 #include "miscadmin.h"
 #include "report.h"
 #include "safefunction.h"
@@ -30,30 +35,64 @@
 #include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/hsearch.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/regproc.h"
 #include "utils/syscache.h"
 #include "utils/varlena.h"
 
-/* A function that is looked at, for whom, and because of which table. */
-typedef struct Candidate
-{
-	Oid			function;
-	Oid			runs_as;
-	Oid			table;			/* InvalidOid: none in particular */
-} Candidate;
+/* Functions that were looked at, by the hash values that tell of changes. */
+static HTAB *looked_at = NULL;
+static uint64 changes = 0;
 
-/* Raise that the function must not run, why not, and what to do. */
+/* A function changed: of interest if it was looked at. */
+static void
+FunctionChanged(Datum arg pg_attribute_unused(), int cacheid pg_attribute_unused(),
+				uint32 hashvalue)
+{
+	if (hashvalue == 0 ||
+		(looked_at != NULL && hash_search(looked_at, &hashvalue, HASH_FIND, NULL) != NULL))
+		changes++;
+}
+
+/* Listen to changes of functions. */
+void
+SafeFunctionInit(void)
+{
+	CacheRegisterSyscacheCallback(PROCOID, FunctionChanged, (Datum) 0);
+}
+
+/* Changes whenever a function that was looked at may have changed. */
+uint64
+SafeFunctionChanges(void)
+{
+	return changes;
+}
+
+/* Note that a function is looked at. */
+static void
+NoteFunction(Oid function)
+{
+	uint32		hashvalue = GetSysCacheHashValue1(PROCOID, ObjectIdGetDatum(function));
+	HASHCTL		control = {.keysize = sizeof(uint32),.entrysize = sizeof(uint32)};
+
+	if (looked_at == NULL)
+		looked_at = hash_create("dms functions looked at", 32, &control, HASH_ELEM | HASH_BLOBS);
+	(void) hash_search(looked_at, &hashvalue, HASH_ENTER, NULL);
+}
+
+/* Raise that a function must not run, why not, and what to do. */
 static void
 pg_attribute_noreturn()
-Refuse(const Candidate *candidate, const char *why, const char *hint)
+Refuse(Oid function, const FunctionPlace *place, const char *why, const char *hint)
 {
-	char	   *signature = format_procedure_qualified(candidate->function);
+	char	   *signature = format_procedure_qualified(function);
 
-	if (OidIsValid(candidate->table))
+	if (OidIsValid(place->table))
 		ReportError(PROBLEM_STORE_UNSAFE, hint, "function %s behind table \"%s.%s\" %s", signature,
-					get_namespace_name(get_rel_namespace(candidate->table)),
-					get_rel_name(candidate->table), why);
+					get_namespace_name(get_rel_namespace(place->table)),
+					get_rel_name(place->table), why);
 	ReportError(PROBLEM_STORE_UNSAFE, hint, "function %s %s", signature, why);
 }
 
@@ -156,75 +195,87 @@ PathFault(const char *path, Oid role)
 
 /* Refuse a function of another role. */
 static void
-CheckOwner(const Candidate *candidate, Oid owner)
+CheckOwner(Oid function, const FunctionPlace *place, Oid owner)
 {
-	if (!StoreTrusts(candidate->runs_as, owner))
-		Refuse(candidate,
+	if (!StoreTrusts(place->runs_as, owner))
+		Refuse(function, place,
 			   psprintf("belongs to role \"%s\", which does not have the rights that it would run with",
 						GetUserNameFromId(owner, true)),
-			   psprintf("ALTER ROUTINE %s OWNER TO %s", format_procedure_qualified(candidate->function),
-						quote_identifier(GetUserNameFromId(candidate->runs_as, false))));
+			   psprintf("ALTER ROUTINE %s OWNER TO %s", format_procedure_qualified(function),
+						quote_identifier(GetUserNameFromId(place->runs_as, false))));
 }
 
 /* Refuse a function that would look names up by the path of the caller. */
 static void
-CheckPath(const Candidate *candidate, HeapTuple tuple)
+CheckPath(Oid function, const FunctionPlace *place, HeapTuple tuple)
 {
 	Form_pg_proc form = (Form_pg_proc) GETSTRUCT(tuple);
 	char	   *path = FunctionPath(tuple);
 	const char *fault = path == NULL ? NULL :
-	PathFault(path, form->prosecdef ? form->proowner : candidate->runs_as);
+	PathFault(path, form->prosecdef ? form->proowner : place->runs_as);
 
 	if (path == NULL || fault != NULL)
-		Refuse(candidate,
+		Refuse(function, place,
 			   path == NULL ? "has no search_path of its own" :
 			   psprintf("has a search_path that is not safe: %s", fault),
 			   psprintf("ALTER FUNCTION %s SET search_path = pg_catalog, pg_temp -- and qualify the names in it that are your own",
-						format_procedure_qualified(candidate->function)));
+						format_procedure_qualified(function)));
+}
+
+/* Refuse a function that would run as the caller. */
+static void
+CheckDeferred(Oid function, const FunctionPlace *place, HeapTuple tuple)
+{
+	if (COMPAT_DEFERRED_AS_CALLER && place->deferrable && !((Form_pg_proc) GETSTRUCT(tuple))->prosecdef)
+		Refuse(function, place,
+			   "would run at the end of the transaction, with the rights of the caller",
+			   psprintf("ALTER FUNCTION %s SECURITY DEFINER -- or use it where it is not deferrable",
+						format_procedure_qualified(function)));
 }
 
 /* An aggregate runs the functions that it is made of. */
 static void
-CheckAggregate(const Candidate *candidate)
+CheckAggregate(Oid aggregate, const FunctionPlace *place)
 {
-	HeapTuple	tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(candidate->function));
+	HeapTuple	tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(aggregate));
 	Form_pg_aggregate form;
 
 	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for aggregate %u", candidate->function);
+		elog(ERROR, "cache lookup failed for aggregate %u", aggregate);
 	form = (Form_pg_aggregate) GETSTRUCT(tuple);
-	(void) SafeFunctionCheck(form->aggtransfn, candidate->runs_as, candidate->table);
-	(void) SafeFunctionCheck(form->aggfinalfn, candidate->runs_as, candidate->table);
-	(void) SafeFunctionCheck(form->aggcombinefn, candidate->runs_as, candidate->table);
-	(void) SafeFunctionCheck(form->aggmtransfn, candidate->runs_as, candidate->table);
-	(void) SafeFunctionCheck(form->aggminvtransfn, candidate->runs_as, candidate->table);
-	(void) SafeFunctionCheck(form->aggmfinalfn, candidate->runs_as, candidate->table);
+	(void) SafeFunctionCheck(form->aggtransfn, place);
+	(void) SafeFunctionCheck(form->aggfinalfn, place);
+	(void) SafeFunctionCheck(form->aggcombinefn, place);
+	(void) SafeFunctionCheck(form->aggmtransfn, place);
+	(void) SafeFunctionCheck(form->aggminvtransfn, place);
+	(void) SafeFunctionCheck(form->aggmfinalfn, place);
 	ReleaseSysCache(tuple);
 }
 
 /*
- * Refuse a function that must not run as the role, for a statement on the table.
- * Returns false if it is one of PostgreSQL's own.
+ * Refuse a function that must not run from a place.  Returns false if it is one
+ * of PostgreSQL's own.
  */
 bool
-SafeFunctionCheck(Oid function, Oid runs_as, Oid table)
+SafeFunctionCheck(Oid function, const FunctionPlace *place)
 {
-	Candidate	candidate = {function, runs_as, table};
 	HeapTuple	tuple;
 	Form_pg_proc form;
 
 	if (function < FirstNormalObjectId)
 		return false;
+	NoteFunction(function);
 	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
 	if (!HeapTupleIsValid(tuple))
 		elog(ERROR, "cache lookup failed for function %u", function);
 	form = (Form_pg_proc) GETSTRUCT(tuple);
 	if (form->prokind == PROKIND_AGGREGATE)
-		CheckAggregate(&candidate);
+		CheckAggregate(function, place);
 	else if (form->prolang != INTERNALlanguageId && form->prolang != ClanguageId)
 	{
-		CheckOwner(&candidate, form->proowner);
-		CheckPath(&candidate, tuple);
+		CheckOwner(function, place, form->proowner);
+		CheckPath(function, place, tuple);
+		CheckDeferred(function, place, tuple);
 	}
 	ReleaseSysCache(tuple);
 	return true;
