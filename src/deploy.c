@@ -147,9 +147,12 @@ RefuseSchemaOfOther(ApiSchema *schema, const char *name)
 		return;
 	owner = ((Form_pg_namespace) GETSTRUCT(tuple))->nspowner;
 	ReleaseSysCache(tuple);
-	if (!StoreTrusts(GetUserId(), owner))
-		ProblemNote(schema->problems, "The database schema \"%s\" exists and belongs to the role \"%s\".",
-					name, GetUserNameFromId(owner, true));
+	if (StoreTrusts(GetUserId(), owner))
+		return;
+	ProblemNote(schema->problems, "The database schema \"%s\" exists and belongs to the role \"%s\".",
+				name, GetUserNameFromId(owner, true));
+	schema->problems->hint = psprintf("ALTER SCHEMA %s OWNER TO %s, or deploy as the role that owns it.",
+									  quote_identifier(name), quote_identifier(GetUserNameFromId(GetUserId(), false)));
 }
 
 /* A function of the store that was there before is still its maker's. */
@@ -414,6 +417,7 @@ dms_deploy_schema(PG_FUNCTION_ARGS)
 	bool		deployed;
 	Datum		result;
 
+	PreventCommandDuringRecovery("dms.deploy_schema()");
 	RefuseFaults(schema);
 	hash = ApiSchemaHash(schema, MAPPING_VERSION);
 	if (!FAULT_SKIP("deploy_queue"))

@@ -43,6 +43,7 @@
 #include "rewrite/rowsecurity.h"
 #include "safefunction.h"
 #include "storage/lmgr.h"
+#include "storage/sinval.h"
 #include "store.h"
 #include "utils/builtins.h"
 #include "utils/catcache.h"
