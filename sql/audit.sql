@@ -316,7 +316,7 @@ SELECT outcome FROM dms.upsert_document('Cascade', 'Note', '{"noteId": 2, "schoo
 SELECT outcome FROM dms.upsert_document('Cascade', 'Note', '{"noteId": 2}');
 SELECT outcome FROM dms.upsert_document('Cascade', 'School', '{"schoolId": 11, "name": "South"}');
 -- It reads the columns back, so a trigger on the table cannot deceive it.
-CREATE FUNCTION mislead() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION mislead() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
 	NEW.school_documentid := (SELECT documentid FROM cascade.school WHERE schoolid = 11);
 	RETURN NEW;

@@ -76,7 +76,7 @@ SELECT count(*) FROM dms.Document WHERE Etag > 1 AND LastModifiedAt <= CreatedAt
 --
 -- Triggers see every row.
 BEGIN;
-CREATE FUNCTION tell() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION tell() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
 	RAISE WARNING '% % % %', TG_TABLE_NAME, TG_WHEN, TG_OP, TG_LEVEL;
 	RETURN NEW;
@@ -86,7 +86,7 @@ SELECT outcome FROM dms.update_document(:'small', session('Summer'));
 SELECT * FROM offerings WHERE SessionName = 'Summer';
 ROLLBACK;
 BEGIN;
-CREATE FUNCTION tell() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION tell() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
 	RAISE WARNING '% % % %: %', TG_TABLE_NAME, TG_WHEN, TG_OP, TG_LEVEL, (SELECT count(*) FROM rows);
 	RETURN NULL;

@@ -216,7 +216,7 @@ EXECUTE resolve(dms.uuid_v5('edf1edf1-3df1-3df1-3df1-3df1edf1edf1',
 	'Ed-FiSession$.schoolReference.schoolId=123#$.schoolYearTypeReference.schoolYear=2030#$.sessionName=spring'));
 
 -- A trigger may write documents of its own, however few plans a session keeps.
-CREATE FUNCTION also() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION also() RETURNS trigger LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
 BEGIN
 	PERFORM write('SchoolYearType', '{"schoolYear": 2031, "schoolYearDescription": "2030-2031", "currentSchoolYear": false}');
 	PERFORM write('TermDescriptor', '{"namespace": "uri://ed-fi.org/TermDescriptor", "codeValue": "Spring", "shortDescription": "Spring"}');

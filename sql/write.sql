@@ -207,7 +207,7 @@ SELECT count(*) AS schools FROM edfi.School;
 -- Statements of the store are planned in a way of their own, once a session; what
 -- triggers of the owner's do is none of them.
 \c
-CREATE FUNCTION tell_settings() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION tell_settings() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
 	RAISE WARNING '% on %: enable_seqscan %, enable_hashjoin %', TG_OP, TG_TABLE_NAME,
 		current_setting('enable_seqscan'), current_setting('enable_hashjoin');

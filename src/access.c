@@ -65,7 +65,7 @@ typedef struct Catalog
 	AttrNumber	owner;
 	AttrNumber	acl;
 	ObjectType	type;
-}			Catalog;
+} Catalog;
 
 static const Catalog schemas = {
 	NamespaceRelationId, NAMESPACEOID, Anum_pg_namespace_nspowner, Anum_pg_namespace_nspacl, OBJECT_SCHEMA
@@ -79,7 +79,7 @@ typedef struct Member
 {
 	Oid			routine;
 	NameData	name;
-}			Member;
+} Member;
 
 /* A column of the last result, as texts that outlive it. */
 static char **
@@ -112,7 +112,7 @@ GrantOnStore(const char *role, const char *level)
 
 /* The rights on an object; where none were ever set, those of a new one. */
 static Acl *
-ObjectRights(const Catalog * catalog, HeapTuple tuple, Oid owner)
+ObjectRights(const Catalog *catalog, HeapTuple tuple, Oid owner)
 {
 	bool		isnull;
 	Datum		value = SysCacheGetAttr(catalog->cache, tuple, catalog->acl, &isnull);
@@ -122,8 +122,8 @@ ObjectRights(const Catalog * catalog, HeapTuple tuple, Oid owner)
 
 /* Replace the rights on an object, and the note of the roles that they name. */
 static void
-ReplaceRights(const Catalog * catalog, Relation relation, HeapTuple tuple, Oid object, Oid owner,
-			  const Acl * before, Acl * after)
+ReplaceRights(const Catalog *catalog, Relation relation, HeapTuple tuple, Oid object, Oid owner,
+			  const Acl *before, Acl *after)
 {
 	int			column = catalog->acl;
 	Datum		value = PointerGetDatum(after);
@@ -144,7 +144,7 @@ ReplaceRights(const Catalog * catalog, Relation relation, HeapTuple tuple, Oid o
  * object's owner.  This is GRANT and REVOKE without names.
  */
 static void
-SetRight(const Catalog * catalog, Oid object, Oid role, AclMode right, bool given)
+SetRight(const Catalog *catalog, Oid object, Oid role, AclMode right, bool given)
 {
 	Relation	relation = table_open(catalog->relation, RowExclusiveLock);
 	HeapTuple	tuple = SearchSysCache1(catalog->cache, ObjectIdGetDatum(object));
@@ -168,7 +168,7 @@ SetRight(const Catalog * catalog, Oid object, Oid role, AclMode right, bool give
 
 /* Note a routine, if it is one of the extension's own. */
 static void
-AddMember(Member * members, int *n, Oid routine, Oid schema, Oid owner)
+AddMember(Member *members, int *n, Oid routine, Oid schema, Oid owner)
 {
 	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(routine));
 	Form_pg_proc form;
@@ -228,7 +228,7 @@ ReadMembers(Oid function, int *n)
 
 /* Give or take the routines of one name; the extension must have some. */
 static void
-SetRoutines(const Member * members, int n, const char *name, Oid role, bool given)
+SetRoutines(const Member *members, int n, const char *name, Oid role, bool given)
 {
 	bool		found = false;
 

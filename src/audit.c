@@ -191,7 +191,7 @@ AuditMendEdges(const ResourceModel *model)
 						   " (ParentDocumentId, ChildDocumentId, EdgeSourceId, IsIdentityComponent)"
 						   " SELECT parent, child, source, wanted FROM wrong WHERE stored IS NULL)"
 						   " SELECT count(*) FROM wrong");
-	ExecuteSql(sql.data);
+	ExecuteWithArgs(sql.data, 0, NULL, NULL, false);
 	pfree(sql.data);
 	return ResultInt64(0, 1);
 }

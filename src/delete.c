@@ -21,6 +21,7 @@
 #include "plan.h"
 #include "precondition.h"
 #include "report.h"
+#include "rowstatements.h"
 #include "store.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
@@ -238,6 +239,7 @@ RunDelete(const Delete *delete)
 	}
 	if (!FAULT_SKIP("delete_look"))
 		LookAgain(delete);
+	StatementCheck(RowStatementClear(delete->resource));
 	if (DeleteRow(delete, &header.etag))
 		return header.etag;
 

@@ -147,9 +147,12 @@ RefuseSchemaOfOther(ApiSchema *schema, const char *name)
 		return;
 	owner = ((Form_pg_namespace) GETSTRUCT(tuple))->nspowner;
 	ReleaseSysCache(tuple);
-	if (!StoreTrusts(GetUserId(), owner))
-		ProblemNote(schema->problems, "The database schema \"%s\" exists and belongs to the role \"%s\".",
-					name, GetUserNameFromId(owner, true));
+	if (StoreTrusts(GetUserId(), owner))
+		return;
+	ProblemNote(schema->problems, "The database schema \"%s\" exists and belongs to the role \"%s\".",
+				name, GetUserNameFromId(owner, true));
+	schema->problems->hint = psprintf("ALTER SCHEMA %s OWNER TO %s, or deploy as the role that owns it.",
+									  quote_identifier(name), quote_identifier(GetUserNameFromId(GetUserId(), false)));
 }
 
 /* A function of the store that was there before is still its maker's. */
@@ -200,8 +203,8 @@ CurrentHash(void)
 	if (!StoreExists())
 		return NULL;
 	PushActiveSnapshot(GetLatestSnapshot());
-	SPI_execute("SELECT EffectiveSchemaHash FROM dms.EffectiveSchema"
-				" ORDER BY EffectiveSchemaId DESC LIMIT 1", true, 1);
+	ExecuteWithArgs("SELECT EffectiveSchemaHash FROM dms.EffectiveSchema"
+					" ORDER BY EffectiveSchemaId DESC LIMIT 1", 0, NULL, NULL, true);
 	PopActiveSnapshot();
 	return SPI_processed > 0 ? ResultText(0, 1) : NULL;
 }
@@ -431,6 +434,7 @@ dms_deploy_schema(PG_FUNCTION_ARGS)
 	bool		deployed;
 	Datum		result;
 
+	PreventCommandDuringRecovery("dms.deploy_schema()");
 	RefuseFaults(schema);
 	hash = ApiSchemaHash(schema, MAPPING_VERSION);
 	if (!FAULT_SKIP("deploy_queue"))

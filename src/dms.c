@@ -12,7 +12,9 @@
 #include "idempotency.h"
 #include "locks.h"
 #include "modelcache.h"
+#include "ownercode.h"
 #include "report.h"
+#include "safefunction.h"
 #include "store.h"
 #include "verify.h"
 
@@ -24,6 +26,8 @@ void
 _PG_init(void)
 {
 	StoreInit();
+	SafeFunctionInit();
+	OwnerCodeInit();
 	ReportInit();
 	ModelCacheInit();
 	BodyInit();

@@ -27,6 +27,7 @@
 #include "keyscan.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
+#include "ownercode.h"
 #include "plan.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
@@ -290,6 +291,8 @@ KeyScanOpen(KeyScan *scan, const KeyScanTable *table, LOCKMODE lock, AclMode rig
 
 	memset(scan, 0, sizeof(KeyScan));
 	scan->relation = table_openrv(name, lock);
+	if (OwnerCodeApplies())
+		OwnerCodeCheckTable(RelationGetRelid(scan->relation));
 	scan->ncolumns = table->ncolumns;
 	scan->nrequired = RequiredColumns(table);
 	scan->any_order = table->any_order;

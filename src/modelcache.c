@@ -101,6 +101,7 @@ ForgetPlans(Resource *resource)
 	StatementForget(&resource->insert_member);
 	StatementForget(&resource->lock_root);
 	StatementForget(&resource->lock_member);
+	StatementForget(&resource->clear);
 	StatementForget(&resource->verify);
 }
 

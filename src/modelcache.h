@@ -40,6 +40,7 @@ typedef struct Resource
 								 * model->equalities */
 	Statement	lock_root;		/* what foreign keys point at, for a delete */
 	Statement	lock_member;
+	Statement	clear;			/* what deleting a document deletes; never run */
 	Statement	verify;			/* edges that differ from the columns */
 	Statement	queries[RESOURCE_QUERIES];
 	int			next_query;		/* the one to be replaced next */

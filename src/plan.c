@@ -10,6 +10,7 @@
 #include "compat.h"
 #include "faults.h"
 #include "miscadmin.h"
+#include "parser/parser.h"
 #include "plan.h"
 #include "store.h"
 #include "utils/array.h"
@@ -210,16 +211,76 @@ PlanNow(const Statement *statement)
 	MemoryContextDelete(planning);
 }
 
+/*
+ * The rewritten queries of a prepared plan.  Where they are not valid any more,
+ * they are made anew: PostgreSQL would do so only when it plans, which is too
+ * late to look at them.
+ */
+static List *
+PlanQueries(void *arg)
+{
+	SPIPlanPtr	plan = arg;
+	CachedPlanSource *source = linitial(SPI_plan_get_plan_sources(plan));
+
+	if (!source->is_valid)
+	{
+		plan = SPI_prepare(source->query_string, source->num_params, source->param_types);
+		if (plan == NULL)
+			elog(ERROR, "could not prepare \"%s\": %s", source->query_string,
+				 SPI_result_code_string(SPI_result));
+		source = linitial(SPI_plan_get_plan_sources(plan));
+	}
+	return source->query_list;
+}
+
+/*
+ * Get ready to run a plan with lent rights: refuse code of others that is not
+ * safe.  What runs must not depend on settings of the caller's that decide what
+ * a text means: names that functions in C look up are not found by the caller's
+ * search path, and a backslash in a string is one.  Returns the nest level of
+ * settings that is to be ended after the statement, or 0.
+ */
+static int
+LendRights(OwnerCode *code, SPIPlanPtr plan)
+{
+	int			nestlevel = 0;
+
+	if (!OwnerCodeApplies())
+		return 0;
+	OwnerCodeCheck(code, PlanQueries, plan);
+	if (code->runs)
+	{
+		nestlevel = NewGUCNestLevel();
+		SetLocally("search_path", "pg_catalog, pg_temp");
+		if (!standard_conforming_strings)
+			SetLocally("standard_conforming_strings", "on");
+	}
+	return nestlevel;
+}
+
+/*
+ * The statement is over.  Settings that code of others changed meanwhile go back
+ * to what they were: they are the caller's.
+ */
+static void
+EndRights(int nestlevel)
+{
+	if (nestlevel > 0)
+		AtEOXact_GUC(false, nestlevel);
+}
+
 /* Run a statement and return the number of rows; they are in SPI_tuptable. */
 uint64
 StatementRun(Statement *statement, Datum *values, const char *nulls,
 			 bool read_only, long limit)
 {
+	int			lent_level;
 	int			nestlevel = 0;
 	int			result;
 
 	if (statement->plan == NULL)
 		PrepareStatement(statement);
+	lent_level = LendRights(&statement->code, statement->plan);
 	if (WillBePlanned(statement))
 	{
 		nestlevel = NewGUCNestLevel();
@@ -236,10 +297,24 @@ StatementRun(Statement *statement, Datum *values, const char *nulls,
 	running--;
 	if (nestlevel > 0)
 		AtEOXact_GUC(true, nestlevel);
+	EndRights(lent_level);
 	if (result < 0)
 		elog(ERROR, "could not run \"%s\": %s", statement->sql,
 			 SPI_result_code_string(result));
 	return SPI_processed;
+}
+
+/*
+ * Refuse a statement as running it would, without running it: it says what a
+ * trigger of the store's own is about to do.
+ */
+void
+StatementCheck(Statement *statement)
+{
+	if (statement->plan == NULL)
+		PrepareStatement(statement);
+	if (OwnerCodeApplies())
+		OwnerCodeCheck(&statement->code, PlanQueries, statement->plan);
 }
 
 /*
@@ -260,6 +335,7 @@ StatementForget(Statement *statement)
 	if (statement->plan != NULL)
 		SPI_freeplan(statement->plan);
 	statement->plan = NULL;
+	OwnerCodeForget(&statement->code);
 }
 
 /* Run SQL of our own making that is not worth keeping, such as DDL. */
@@ -282,11 +358,20 @@ ExecuteWithArgs(const char *sql, int nargs, Oid *types, Datum *values,
 				bool read_only)
 {
 	int			nestlevel = NewGUCNestLevel();
+	SPIPlanPtr	plan = SPI_prepare_cursor(sql, nargs, types, CURSOR_OPT_PARALLEL_OK);
+	OwnerCode	code = {0};
+	int			lent_level;
 	int			result;
 
+	if (plan == NULL)
+		elog(ERROR, "could not prepare \"%s\": %s", sql, SPI_result_code_string(SPI_result));
 	SetLocally("jit", "off");
-	result = SPI_execute_with_args(sql, nargs, types, values, NULL, read_only, 0);
+	lent_level = LendRights(&code, plan);
+	result = SPI_execute_plan(plan, values, NULL, read_only, 0);
+	EndRights(lent_level);
 	AtEOXact_GUC(true, nestlevel);
+	SPI_freeplan(plan);
+	OwnerCodeForget(&code);
 	if (result < 0)
 		elog(ERROR, "could not run \"%s\": %s", sql, SPI_result_code_string(result));
 	return SPI_processed;

@@ -9,6 +9,7 @@
 
 #include "datatype/timestamp.h"
 #include "executor/spi.h"
+#include "ownercode.h"
 
 /*
  * A statement of fixed text.  Its plan is made at first use, kept for the
@@ -22,6 +23,7 @@ typedef struct Statement
 	bool		ordered;		/* rows must be met in the order of the index */
 	bool		adaptive;		/* the best plan depends on the values */
 	SPIPlanPtr	plan;
+	OwnerCode	code;			/* what it runs with lent rights */
 } Statement;
 
 /* Whose rights the statements run with. */
@@ -50,6 +52,7 @@ extern ErrorData *AttemptCatch(AttemptFunction function, void *arg, bool *stays)
 
 extern uint64 StatementRun(Statement *statement, Datum *values,
 						   const char *nulls, bool read_only, long limit);
+extern void StatementCheck(Statement *statement);
 extern uint64 ReadRun(Statement *statement, Datum *values, long limit);
 extern void StatementForget(Statement *statement);
 extern bool StatementsAreRunning(void);

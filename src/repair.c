@@ -21,6 +21,7 @@
 #include "modelcache.h"
 #include "plan.h"
 #include "report.h"
+#include "rowstatements.h"
 #include "store.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
@@ -37,6 +38,7 @@ typedef enum Remedy
 {
 	REMEDY_NONE,				/* somebody must look at it */
 	REMEDY_SQL,
+	REMEDY_DELETE,				/* the same, of documents */
 	REMEDY_EDGES,
 	REMEDY_MEMBERS,
 	REMEDY_IDENTITY
@@ -66,7 +68,7 @@ static const KindInfo kinds[] = {
 	{"document_type", REMEDY_SQL,
 		"UPDATE dms.Document AS d SET ProjectName = split_part(u.type, ':', 1), ResourceName = split_part(u.type, ':', 2)"
 	" FROM unnest($1, $2) AS u (id, type) WHERE d.DocumentId = u.id"},
-	{"document_without_row", REMEDY_SQL,
+	{"document_without_row", REMEDY_DELETE,
 		/* A descriptor may only have the name of another type on it. */
 		"WITH typed AS (UPDATE dms.Descriptor AS s SET Discriminator = concat(d.ProjectName, ':', d.ResourceName)"
 		" FROM dms.Document AS d WHERE d.DocumentId = s.DocumentId AND s.DocumentId = ANY ($1))"
@@ -217,6 +219,15 @@ MendBySql(const Findings *findings)
 	}
 }
 
+/* Documents that are deleted take rows of their resource along, by triggers. */
+static void
+MendByDelete(const Findings *findings)
+{
+	for (ClosureType *t = ClosureGroup(findings->ids, findings->n); t != NULL; t = t->next)
+		StatementCheck(RowStatementClear(ResourceFind(t->project, t->resource)));
+	MendBySql(findings);
+}
+
 /* Edges are mended a resource at a time, from its reference columns. */
 static void
 MendEdgesOf(const Findings *findings)
@@ -234,8 +245,8 @@ MendMembers(const Findings *findings)
 	SPITupleTable *abstracts;
 	uint64		n;
 
-	SPI_execute("SELECT format('%I.%I', MemberSchema, MemberTable), format('%I.%I', TableSchema, TableName)"
-				" FROM dms.ResourceModel WHERE Kind = 'abstract'", true, 0);
+	ExecuteWithArgs("SELECT format('%I.%I', MemberSchema, MemberTable), format('%I.%I', TableSchema, TableName)"
+					" FROM dms.ResourceModel WHERE Kind = 'abstract'", 0, NULL, NULL, true);
 	abstracts = SPI_tuptable;
 	n = SPI_processed;
 	for (uint64 i = 0; i < n; i++)
@@ -292,6 +303,9 @@ Mend(const Repair *repair, Findings *findings)
 	{
 		case REMEDY_SQL:
 			MendBySql(findings);
+			break;
+		case REMEDY_DELETE:
+			MendByDelete(findings);
 			break;
 		case REMEDY_EDGES:
 			MendEdgesOf(findings);

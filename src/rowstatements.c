@@ -264,3 +264,35 @@ RowStatementMember(Resource *resource)
 								  quote_qualified_identifier(model->member_schema, model->member_table),
 								  quote_literal_cstr(discriminator)), NULL);
 }
+
+/* One of the deletes below. */
+static void
+AppendClear(StringInfo sql, int n, const char *table)
+{
+	appendStringInfo(sql, "%s c%d AS (DELETE FROM %s WHERE false)", n > 0 ? "," : "WITH", n, table);
+}
+
+/*
+ * The tables that triggers on dms.Document delete from when a document goes, as
+ * a statement to be checked.
+ */
+Statement *
+RowStatementClear(Resource *resource)
+{
+	const ResourceModel *model = resource->model;
+	StringInfoData sql;
+	int			n = 0;
+
+	if (resource->clear.sql != NULL)
+		return &resource->clear;
+	initStringInfo(&sql);
+	for (int i = 0; i < model->ntables; i++)
+		AppendClear(&sql, n++, TableName(&model->tables[i]));
+	if (model->member_table)
+		AppendClear(&sql, n++, quote_qualified_identifier(model->member_schema, model->member_table));
+	AppendClear(&sql, n++, "dms.ReferenceEdge");
+	AppendClear(&sql, n++, "dms.ReferentialIdentity");
+	AppendClear(&sql, n++, "dms.IdentityLock");
+	appendStringInfoString(&sql, " SELECT");
+	return KeepStatement(resource, &resource->clear, sql.data, NULL);
+}

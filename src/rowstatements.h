@@ -25,5 +25,6 @@ extern Statement *RowStatementInsert(Resource *resource, int table, RowColumns *
 extern Statement *RowStatementUpdate(Resource *resource, int table, bool identity, RowColumns *columns);
 extern Statement *RowStatementDelete(Resource *resource, int table, RowColumns *columns);
 extern Statement *RowStatementMember(Resource *resource);
+extern Statement *RowStatementClear(Resource *resource);
 
 #endif							/* DMS_ROWSTATEMENTS_H */

@@ -173,49 +173,46 @@ StoreExtension(void)
 Oid
 StoreSchema(void)
 {
-	while (!OidIsValid(schema_oid))
-	{
-		uint64		before = changes;
-		Oid			found;
-		char	   *name;
+	uint64		before = changes;
+	Oid			found;
+	char	   *name;
 
-		if (!OidIsValid(FindExtension(&found)) || (name = get_namespace_name(found)) == NULL)
-			RefuseStore("the extension \"" EXTENSION_NAME "\" is not in this database",
-						"CREATE EXTENSION " EXTENSION_NAME);
-		if (strcmp(name, SCHEMA_NAME) != 0)
-			RefuseStore(psprintf("the schema of the extension is called \"%s\", and must be called \"%s\"",
-								 name, SCHEMA_NAME),
-						psprintf("ALTER SCHEMA %s RENAME TO %s", quote_identifier(name), SCHEMA_NAME));
-		if (changes == before)
-			schema_oid = found;
-	}
-	return schema_oid;
+	if (OidIsValid(schema_oid))
+		return schema_oid;
+	if (!OidIsValid(FindExtension(&found)) || (name = get_namespace_name(found)) == NULL)
+		RefuseStore("the extension \"" EXTENSION_NAME "\" is not in this database",
+					"CREATE EXTENSION " EXTENSION_NAME);
+	if (strcmp(name, SCHEMA_NAME) != 0)
+		RefuseStore(psprintf("the schema of the extension is called \"%s\", and must be called \"%s\"",
+							 name, SCHEMA_NAME),
+					psprintf("ALTER SCHEMA %s RENAME TO %s", quote_identifier(name), SCHEMA_NAME));
+	if (changes == before)
+		schema_oid = found;
+	return found;
 }
 
 /* Look the core tables up; false when there is no store. */
 static bool
 FindTables(void)
 {
-	while (!tables_known)
+	uint64		before = changes;
+	Oid			schema;
+	int			n = 0;
+
+	if (tables_known)
+		return true;
+	schema = StoreSchema();
+	for (int i = 0; i < STORE_TABLES; i++)
 	{
-		Oid			schema = StoreSchema();
-		uint64		before = changes;
-		int			n = 0;
+		Oid			found = get_relname_relid(table_names[i], schema);
 
-		for (int i = 0; i < STORE_TABLES; i++)
-		{
-			Oid			found = get_relname_relid(table_names[i], schema);
-
-			if (i == STORE_RESOURCE_MODEL && found != table_oids[i])
-				generation++;
-			table_oids[i] = found;
-			n += OidIsValid(found);
-		}
-		if (n < STORE_TABLES)
-			return n > 0;
-		tables_known = changes == before;
+		if (i == STORE_RESOURCE_MODEL && found != table_oids[i])
+			generation++;
+		table_oids[i] = found;
+		n += OidIsValid(found);
 	}
-	return true;
+	tables_known = n == STORE_TABLES && changes == before;
+	return n > 0;
 }
 
 /* Returns true if there is a store in this database. */
@@ -223,6 +220,15 @@ bool
 StoreExists(void)
 {
 	return FindTables();
+}
+
+/* Raise that a core table is not there, but others are. */
+static void
+pg_attribute_noreturn()
+RefuseMissing(StoreTableId id)
+{
+	RefuseStore(psprintf("\"%s.%s\" of the store is missing", SCHEMA_NAME, table_names[id]),
+				"Restore it, or drop the tables of the store and deploy again.");
 }
 
 /* A core table; without a store this is an error that says what to do. */
@@ -234,8 +240,7 @@ StoreTable(StoreTableId id)
 					"Call dms.deploy_schema() with the ApiSchema of your API first.",
 					"no schema is deployed in this database");
 	if (!OidIsValid(table_oids[id]))
-		RefuseStore(psprintf("\"%s.%s\" of the store is missing", SCHEMA_NAME, table_names[id]),
-					"Restore it, or drop the tables of the store and deploy again.");
+		RefuseMissing(id);
 	return table_oids[id];
 }
 
@@ -358,7 +363,7 @@ CheckOwner(void)
 	Oid			found;
 
 	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for relation %u", StoreTable(STORE_DOCUMENT));
+		RefuseMissing(STORE_DOCUMENT);
 	found = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
 	ReleaseSysCache(tuple);
 	for (int i = 0; i < STORE_TABLES; i++)
@@ -376,15 +381,15 @@ CheckOwner(void)
 Oid
 StoreOwner(void)
 {
-	while (!OidIsValid(owner))
-	{
-		uint64		before = changes;
-		Oid			found = CheckOwner();
+	uint64		before = changes;
+	Oid			found;
 
-		if (changes == before)
-			owner = found;
-	}
-	return owner;
+	if (OidIsValid(owner))
+		return owner;
+	found = CheckOwner();
+	if (changes == before)
+		owner = found;
+	return found;
 }
 
 /*
@@ -471,6 +476,13 @@ uint64
 StoreGeneration(void)
 {
 	return generation;
+}
+
+/* Changes whenever the owner, or who has its rights, may have changed. */
+uint64
+StoreChanges(void)
+{
+	return changes;
 }
 
 /* Returns true if locks are not to be waited for. */

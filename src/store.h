@@ -41,6 +41,7 @@ extern void StoreGateClose(void);
 extern void StoreLockModels(void);
 extern void StoreDeployLock(void);
 extern uint64 StoreGeneration(void);
+extern uint64 StoreChanges(void);
 extern bool StoreLockNowait(void);
 
 #endif							/* DMS_STORE_H */

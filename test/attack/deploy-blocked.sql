@@ -1,5 +1,5 @@
 -- A deploy queues behind other deploys, and not behind whoever takes a lock that is everybody's to take.
--- refused: ^t$
+-- expect: ^t$
 \c - mallory
 BEGIN;
 SELECT pg_advisory_xact_lock(x'646d730000000001'::bigint);

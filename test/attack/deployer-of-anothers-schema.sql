@@ -1,6 +1,6 @@
 -- Who owns the database owns the schema of the extension, and could replace the tables of a store that another role deployed there.
--- refused: ERROR:  ZD422: .*
--- refused: The database schema \\"dms\\" exists and belongs to the role \\"dbo\\"
+-- expect: ERROR:  ZD422: .*
+-- expect: The database schema \\"dms\\" exists and belongs to the role \\"dbo\\"
 \c - dbo
 CREATE EXTENSION dms;
 SELECT dms.grant_access('dep', 'admin');

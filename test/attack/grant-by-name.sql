@@ -1,6 +1,6 @@
 -- Functions of others in the schema of the extension, with names of ours: a level gives no right on them.
--- refused: ERROR:  42501: permission denied for function resources
--- refused: ERROR:  42501: permission denied for procedure get_document
+-- expect: ERROR:  42501: permission denied for function resources
+-- expect: ERROR:  42501: permission denied for procedure get_document
 \c - dbo
 CREATE EXTENSION dms;
 \c - postgres

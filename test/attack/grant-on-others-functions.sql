@@ -1,6 +1,6 @@
 -- dms.grant_access() grants as the owner of the extension's functions, a superuser.  The statements came from a function that is found by
 -- its name, and whoever owns the schema can put another in its place.
--- refused: ERROR:  55000: the schema of the extension is called "dmsx"
+-- expect: ERROR:  55000: the schema of the extension is called "dmsx"
 CREATE FUNCTION public.of_the_superuser() RETURNS void LANGUAGE plpgsql SECURITY DEFINER
 	AS $$ BEGIN RAISE NOTICE 'pwned as %', current_user; END $$;
 REVOKE EXECUTE ON FUNCTION public.of_the_superuser() FROM PUBLIC;

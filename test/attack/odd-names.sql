@@ -1,6 +1,6 @@
 -- The owner of the extension, of the store and of a level has a name that is more than a name where it is put into a text.
--- refused: odd names may, too
--- refused: inserted
+-- expect: odd names may, too
+-- expect: inserted
 \set odd 'o''dd"$$; SELECT ''pwned as me'' --'
 CREATE ROLE :"odd" LOGIN;
 GRANT CREATE ON DATABASE :"DBNAME" TO :"odd";

@@ -1,9 +1,9 @@
 -- The schema of the extension goes to another role after the deploy.  Whoever owns a schema can drop what is in it and put other tables
 -- there; as long as the tables are the store's own, the schema must go back.
--- refused: (?s:=schema=.*?ERROR:  55000: schema "dms" belongs to role "mallory", which does not have the rights of the store's owner)
--- refused: (?s:=schema=.*?HINT:  ALTER SCHEMA dms OWNER TO dbo)
--- refused: (?s:=table=.*?ERROR:  55000: table "dms.idempotencykeys" belongs to role "mallory", and not to the store's owner "dbo")
--- refused: (?s:=table=.*?HINT:  If it is the store's own: ALTER TABLE dms.idempotencykeys OWNER TO dbo)
+-- expect: [schema] ERROR:  55000: schema "dms" belongs to role "mallory", which does not have the rights of the store's owner
+-- expect: [schema] HINT:  ALTER SCHEMA dms OWNER TO dbo
+-- expect: [table] ERROR:  55000: table "dms.idempotencykeys" belongs to role "mallory", and not to the store's owner "dbo"
+-- expect: [table] HINT:  If it is the store's own: ALTER TABLE dms.idempotencykeys OWNER TO dbo
 \ir lib/store.sql
 \c - postgres
 ALTER SCHEMA dms OWNER TO mallory;

@@ -1,5 +1,5 @@
 -- The same without renaming anything: a superuser's table in the schema of the extension, and the rest made by who owns the schema.
--- refused: ERROR:  55000: table "dms.referenceedge" belongs to role "dbo", and not to the store's owner "postgres"
+-- expect: ERROR:  55000: table "dms.referenceedge" belongs to role "dbo", and not to the store's owner "postgres"
 \c - dbo
 CREATE EXTENSION dms;
 \c - postgres

@@ -1,6 +1,6 @@
 -- The role that writes run as was the owner of whatever is called dms.document: here of a table that a superuser made long ago, in a schema
 -- that was renamed.
--- refused: ERROR:  55000: the schema of the extension is called "dmsx"
+-- expect: ERROR:  55000: the schema of the extension is called "dmsx"
 CREATE TABLE public.document (id int);
 \c - dbo
 CREATE EXTENSION dms;

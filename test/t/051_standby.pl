@@ -48,6 +48,7 @@ foreach my $verb (
 	"dms.update_document('$school', '{}')",
 	"dms.delete_document('$school')",
 	'dms.rebuild_edges()',
+	q{dms.deploy_schema('{}')},
 	q{dms.grant_access('postgres', 'admin')})
 {
 	my (undef, undef, $error) = $standby->psql('postgres', "\\set VERBOSITY sqlstate\nSELECT $verb");

@@ -1,0 +1,39 @@
+/*
+ * ownercode.h
+ *		What others' code would our statements run with lent rights?
+ */
+#ifndef DMS_OWNERCODE_H
+#define DMS_OWNERCODE_H
+
+#include "postgres.h"
+
+#include "nodes/pg_list.h"
+#include "storage/lockdefs.h"
+
+/* A relation that a statement uses, and the lock that it takes on it. */
+typedef struct OwnerLock
+{
+	Oid			relation;
+	LOCKMODE	mode;
+} OwnerLock;
+
+/* What is known of a statement; all zero if nothing is. */
+typedef struct OwnerCode
+{
+	uint64		checked;		/* the state of the catalogs that it is known
+								 * for */
+	bool		runs;			/* it writes, and others' functions run */
+	OwnerLock  *locks;
+	int			nlocks;
+} OwnerCode;
+
+/* Returns the rewritten queries of a statement. */
+typedef List *(*OwnerQueries) (void *arg);
+
+extern void OwnerCodeInit(void);
+extern bool OwnerCodeApplies(void);
+extern void OwnerCodeCheck(OwnerCode *code, OwnerQueries queries, void *arg);
+extern void OwnerCodeCheckTable(Oid table);
+extern void OwnerCodeForget(OwnerCode *code);
+
+#endif							/* DMS_OWNERCODE_H */
