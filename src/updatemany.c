@@ -329,6 +329,7 @@ LockItems(Batch *batch, const Closure *closure)
 		batch->position = item - batch->items;
 		if (item->identity && !ClosureHas(closure, item->document_id))
 			RaiseGone(&item->write.precondition, item->uuid);
+		FAULT_PAUSE("before_item_lock");
 		if (!LockDocument(item->document_id, &item->header))
 			RaiseGone(&item->write.precondition, item->uuid);
 		SnapshotBegin();
@@ -592,11 +593,13 @@ RunBatch(Batch *batch)
 	IdentitiesMakeRoom(batch->seeds, batch->nseeds);
 	LockAllChildren(batch);
 	CheckLockedChildren(batch);
+	FAULT_PAUSE("after_share_locks");
 	closure = ClosureLock(batch->seeds, batch->nseeds);
 	LockItems(batch, closure);
 	ResolveFollowers(batch, closure);
 	CheckItems(batch, closure);
 	GatherSeeds(batch);
+	FAULT_PAUSE("before_batch_writes");
 	PG_TRY();
 	{
 		MoveIdentities(batch, closure);
@@ -619,6 +622,7 @@ RunBatch(Batch *batch)
 	/* Documents of the call have the identities of their bodies already. */
 	if (batch->nseeds > 0)
 		CascadeRun(closure, batch->ids, batch->n, written, nwritten);
+	FAULT_PAUSE("before_batch_etags");
 	BumpItems(batch);
 }
 
