@@ -416,6 +416,7 @@ ClosureLock(const int64 *seeds, int nseeds)
 		if (FAULT_SKIP("parents_behind_lock"))
 			for (int i = 0; i < ntaken; i++)
 				OpenParents(closure, &open, &taken[i].id, 1);
+		FAULT_PAUSE("before_closure_lock");
 		locked = LockTaken(closure, taken, ntaken, &nlocked);
 		if (nlocked > 0 && !FAULT_SKIP("parents_behind_lock") &&
 			!(closure->size > 1 && FAULT_SKIP("fixpoint")))

@@ -1,6 +1,7 @@
 /*
  * faults.c
- *		The test build's settings dms.skip and dms.pause; empty otherwise.
+ *		The test build's settings dms.skip, dms.pause and dms.delay; empty
+ *		otherwise.
  */
 #include "postgres.h"
 
@@ -9,7 +10,9 @@
 #ifdef DMS_FAULTS
 
 #include "common/hashfn.h"
+#include "common/pg_prng.h"
 #include "fmgr.h"
+#include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
 #include "utils/guc.h"
@@ -18,6 +21,7 @@ PG_FUNCTION_INFO_V1(dms_pause_key);
 
 static char *skip_list = NULL;
 static char *pause_list = NULL;
+static int	longest_delay = 0;
 
 /* Is the word one of the comma-separated words of the list? */
 static bool
@@ -52,12 +56,23 @@ FaultListed(const char *guard)
 	return ListHasWord(skip_list, guard);
 }
 
+/* Sleep for a random time, so that sessions meet where they seldom do. */
+static void
+Delay(void)
+{
+	if (longest_delay == 0)
+		return;
+	pg_usleep((long) (pg_prng_double(&pg_global_prng_state) * longest_delay * 1000));
+	CHECK_FOR_INTERRUPTS();
+}
+
 /* Wait here while somebody holds the point's advisory lock. */
 void
 FaultPauseAt(const char *point)
 {
 	Datum		key;
 
+	Delay();
 	if (!ListHasWord(pause_list, point))
 		return;
 	key = Int64GetDatum(PauseKey(point));
@@ -76,6 +91,10 @@ FaultsInit(void)
 							   "Points at which to wait for an advisory lock (test builds only).",
 							   NULL, &pause_list, "", PGC_USERSET, 0,
 							   NULL, NULL, NULL);
+	DefineCustomIntVariable("dms.delay",
+							"Longest time to sleep at each point (test builds only).",
+							NULL, &longest_delay, 0, 0, 10000, PGC_USERSET, GUC_UNIT_MS,
+							NULL, NULL, NULL);
 }
 
 /* The key of a pause point's advisory lock, for the test that holds it. */

@@ -2,10 +2,11 @@
  * faults.h
  *		Guards that a test build can switch off, and points where it can pause.
  *
- * A build with -DDMS_FAULTS has two more settings: dms.skip, a list of guards
- * that are left out, and dms.pause, a list of points at which a session waits
- * for an advisory lock.  They prove that a test of a guard fails without the
- * guard.  In the shipped build both macros are constants and nothing remains.
+ * A build with -DDMS_FAULTS has three more settings: dms.skip, a list of guards
+ * that are left out; dms.pause, a list of points at which a session waits for an
+ * advisory lock; and dms.delay, the longest time that a session sleeps at each
+ * point.  They prove that a test of a guard fails without the guard.  In the
+ * shipped build both macros are constants and nothing remains.
  */
 #ifndef DMS_FAULTS_H
 #define DMS_FAULTS_H

@@ -38,7 +38,7 @@ typedef struct ReferenceUse
 	bool		own;			/* the document refers to itself */
 	bool		settled;		/* the call locks the target's identity for
 								 * update */
-	bool		later;			/* to be resolved when that is known */
+	bool		later;			/* to be resolved when followers are known */
 } ReferenceUse;
 
 typedef struct FlatDocument

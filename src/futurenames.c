@@ -2,11 +2,10 @@
  * futurenames.c
  *		What documents will be called once a call has changed identities.
  *
- * A document of the call will be called what its body says.  A document that
- * follows, because its identity is made of one that changes, keeps its own
- * values and gets those of the others that they will have.  So the names of
- * followers are known before anything is written, and bodies of the call can be
- * resolved to them.
+ * A document of the call will be called what its body says.  A follower, whose
+ * identity is made of one that changes, keeps its own values and gets the new
+ * values of what it refers to.  So the names of followers are known before
+ * anything is written, and references of the call can be resolved to them.
  */
 #include "postgres.h"
 
@@ -88,10 +87,9 @@ FutureNamesAdd(FutureNames *names, int64 document_id, const FlatDocument *flat)
 }
 
 /*
- * The value that a part of a follower's identity will have.  Where it comes from
- * a document that is named already, it is a value of that one: of a reference,
- * the members are in the order of the target's identity; a descriptor has only
- * one value.
+ * The value that a part of a follower's identity will have.  If it comes from a
+ * document that was added before, it is a value of that document.  Members of a
+ * reference are in the order of the target's identity; a descriptor has one value.
  */
 static char *
 FutureValue(FutureNames *names, const ResourceModel *model, int part,
@@ -189,9 +187,9 @@ AddType(FutureNames *names, const ClosureType *type)
 }
 
 /*
- * Add all members of a closure up to a rank.  It is locked, so that nobody else
- * changes what they are called; their types come by rank, so that what an
- * identity is made of is named before it.
+ * Add all members of a closure up to a rank.  The closure is locked, so no other
+ * transaction changes their names.  Its types are in order of rank, so what an
+ * identity is made of is added before it.
  */
 void
 FutureNamesFollow(FutureNames *names, const Closure *closure, int rank)
@@ -201,8 +199,8 @@ FutureNamesFollow(FutureNames *names, const Closure *closure, int rank)
 }
 
 /*
- * The document that will have this ReferentialId; 0: none of those added.  Of
- * several that want the same one it is any: the others will find it taken.
+ * The document that will have this ReferentialId; 0: none of those added.  If
+ * several want it, any of them is returned: the others will find it taken.
  */
 int64
 FutureNamesFind(FutureNames *names, const pg_uuid_t *id)

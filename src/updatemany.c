@@ -5,27 +5,16 @@
  * The phases are those of one update, each over all documents before the next
  * begins.  Identities are let go of before any is claimed, so that documents
  * can swap them.
- *
- * References are resolved to what will be, not to what was.  What a name means is
- * decided before the locks, and checked behind them:
- *
- * - the document of the call that will have it; if that changes its identity, it
- *	 is locked for update, else its lock is shared as that of any other;
- * - a document that follows the call and will have it, known when all that follow
- *	 are locked for update;
- * - a document that has it now, and keeps it: its lock is shared.
  */
 #include "postgres.h"
 
-#include <limits.h>
-
+#include "batch.h"
 #include "cascade.h"
 #include "catalog/pg_type.h"
 #include "edges.h"
 #include "etag.h"
 #include "faults.h"
 #include "funcapi.h"
-#include "futurenames.h"
 #include "identitylocks.h"
 #include "ids.h"
 #include "miscadmin.h"
@@ -36,34 +25,8 @@
 #include "utils/builtins.h"
 #include "verify.h"
 #include "violations.h"
-#include "write.h"
 
 PG_FUNCTION_INFO_V1(dms_update_documents);
-
-/* One of the documents. */
-typedef struct BatchItem
-{
-	Write		write;
-	WriteResult result;
-	pg_uuid_t  *uuid;
-	int64		document_id;
-	bool		identity;		/* its identity changes */
-	bool		key;			/* so do the columns behind the identity */
-	bool		differs;
-	DocumentHeader header;
-} BatchItem;
-
-typedef struct Batch
-{
-	BatchItem  *items;
-	BatchItem **by_id;			/* ascending, for locks */
-	int			n;
-	int64	   *ids;			/* of by_id */
-	FutureNames *names;			/* of the batch, later of what follows it */
-	int64	   *seeds;			/* ascending: those whose identity changes */
-	int			nseeds;
-	int			position;		/* at work, for messages; -1: all of them */
-} Batch;
 
 /* Say which of the documents an error is about. */
 static void
@@ -73,15 +36,6 @@ TellPosition(void *arg)
 
 	if (batch->position >= 0)
 		errcontext("document %d of the call", batch->position + 1);
-}
-
-/* Something that the call was decided on has changed while it waited. */
-static void
-RaiseMoved(void)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-			 errmsg("could not serialize access due to a concurrent change of identity")));
 }
 
 static int
@@ -144,180 +98,11 @@ FindItems(Batch *batch, Datum uuids)
 	}
 }
 
-/* The document of the batch that has this id, which is one of them. */
-static const BatchItem *
-ItemOf(const Batch *batch, int64 document_id)
-{
-	const int64 *found = bsearch(&document_id, batch->ids, batch->n, sizeof(int64), IdsCompare);
-
-	return batch->by_id[found - batch->ids];
-}
-
 /*
- * Resolve a reference to what will be: identities that the batch gives come
- * first, and those that it takes away are gone.
- *
- * A document whose identity the batch changes is going to be locked for update,
- * so references to it are settled.  One that keeps its identity is a document
- * like any other: whoever refers to it must share its lock, or a rename could
- * look for parents before we have committed and miss this one.
- *
- * What nobody is called yet may be the new name of a document that follows the
- * batch, which we know when we have locked all that do.
+ * Lock the documents in order.  If an identity was to stay and has changed
+ * meanwhile, its closure would have to be locked first: the call must be tried
+ * again.  If one was to change and is the wanted one by now, it is locked anyway.
  */
-static void
-ResolveUse(Batch *batch, ReferenceUse *use)
-{
-	int64		owner;
-
-	if (use->own)
-		return;
-	owner = FutureNamesFind(batch->names, &use->referential_id);
-	if (owner != 0)
-	{
-		use->document_id = owner;
-		use->settled = ItemOf(batch, owner)->identity || FAULT_SKIP("inner_share_lock");
-	}
-	else if (IdsHave(batch->ids, batch->n, use->document_id))
-		use->document_id = 0;
-	use->later = use->document_id == 0 && use->reference->can_change && batch->nseeds > 0;
-}
-
-/* Are the columns behind the identity what they were? */
-static bool
-KeepsKey(BatchItem *item)
-{
-	FlatDocument *flat = item->write.flat;
-
-	FlattenSetDocumentId(flat, item->document_id);
-	FlattenSetReferences(flat);
-	return RowsSameKey(item->write.resource, item->document_id, flat);
-}
-
-/*
- * Must a change of identity be refused?  Not if it changes only because a
- * document that it is made of changes its own: dependents follow whatever their
- * own flag says.  With references left for later we cannot tell yet.
- */
-static bool
-BreaksKey(BatchItem *item)
-{
-	const FlatDocument *flat = item->write.flat;
-
-	if (!item->identity || flat->model->allow_identity_updates)
-		return false;
-	for (int i = 0; i < flat->nuses; i++)
-		if (flat->uses[i].later)
-			return false;
-	return !ResolveComplete(flat) || !KeepsKey(item);
-}
-
-/* What is wrong with references and identity, in the order of a single update. */
-static void
-CheckItem(BatchItem *item)
-{
-	ResolveRefuseDescriptors(item->write.flat);
-	if (BreaksKey(item))
-		WriteRefuseKeyChange(&item->write);
-	ResolveRefuseReferences(item->write.flat);
-}
-
-/* The documents whose identities change are the seeds of the cascade. */
-static void
-GatherSeeds(Batch *batch)
-{
-	batch->nseeds = 0;
-	for (int i = 0; i < batch->n; i++)
-		if (batch->by_id[i]->identity)
-			batch->seeds[batch->nseeds++] = batch->by_id[i]->document_id;
-}
-
-/* References and changes of identity of all documents, in one snapshot. */
-static void
-ResolveItems(Batch *batch)
-{
-	SnapshotBegin();
-	for (int i = 0; i < batch->n; i++)
-		batch->items[i].identity = WriteIdentityDiffers(&batch->items[i].write, batch->items[i].document_id);
-	GatherSeeds(batch);
-	for (batch->position = 0; batch->position < batch->n; batch->position++)
-	{
-		BatchItem  *item = &batch->items[batch->position];
-		FlatDocument *flat = item->write.flat;
-
-		ResolveDocument(flat);
-		for (int i = 0; i < flat->nuses; i++)
-			ResolveUse(batch, &flat->uses[i]);
-		CheckItem(item);
-	}
-	batch->position = -1;
-	SnapshotEnd();
-}
-
-/* Lock what all documents refer to, as if it were one document. */
-static void
-LockAllChildren(Batch *batch)
-{
-	FlatDocument merged = {0};
-	int			at = 0;
-
-	for (int i = 0; i < batch->n; i++)
-		merged.nuses += batch->items[i].write.flat->nuses;
-	merged.uses = palloc(sizeof(ReferenceUse) * Max(merged.nuses, 1));
-	for (int i = 0; i < batch->n; i++)
-	{
-		FlatDocument *flat = batch->items[i].write.flat;
-
-		memcpy(merged.uses + at, flat->uses, sizeof(ReferenceUse) * flat->nuses);
-		at += flat->nuses;
-	}
-	(void) LockChildren(&merged, 0);
-	at = 0;
-	for (int i = 0; i < batch->n; i++)
-	{
-		FlatDocument *flat = batch->items[i].write.flat;
-
-		memcpy(flat->uses, merged.uses + at, sizeof(ReferenceUse) * flat->nuses);
-		at += flat->nuses;
-	}
-}
-
-/*
- * Has a name moved into the batch, or away from a document of it, while we
- * waited?  Who is renamed by the batch does not have the name any more when it
- * commits; and who was to keep it does not have it any more now.
- */
-static bool
-HasMoved(Batch *batch, const ReferenceUse *use)
-{
-	int64		owner;
-
-	if (use->own || use->settled || FAULT_SKIP("moved_names"))
-		return false;
-	owner = FutureNamesFind(batch->names, &use->referential_id);
-	if (owner != 0)
-		return use->document_id != owner;
-	return IdsHave(batch->ids, batch->n, use->document_id);
-}
-
-/* What the references name behind the locks decides. */
-static void
-CheckLockedChildren(Batch *batch)
-{
-	for (batch->position = 0; batch->position < batch->n; batch->position++)
-	{
-		const FlatDocument *flat = batch->items[batch->position].write.flat;
-
-		for (int i = 0; i < flat->nuses; i++)
-			if (HasMoved(batch, &flat->uses[i]))
-				RaiseMoved();
-		ResolveRefuseDescriptors(flat);
-		ResolveRefuseReferences(flat);
-	}
-	batch->position = -1;
-}
-
-/* Lock the documents in order, and see that nothing was decided too early. */
 static void
 LockItems(Batch *batch, const Closure *closure)
 {
@@ -329,91 +114,20 @@ LockItems(Batch *batch, const Closure *closure)
 		batch->position = item - batch->items;
 		if (item->identity && !ClosureHas(closure, item->document_id))
 			RaiseGone(&item->write.precondition, item->uuid);
+		FAULT_PAUSE("before_item_lock");
 		if (!LockDocument(item->document_id, &item->header))
 			RaiseGone(&item->write.precondition, item->uuid);
 		SnapshotBegin();
 		identity = WriteIdentityDiffers(&item->write, item->document_id);
 		SnapshotEnd();
 		if (identity && !item->identity)
-			RaiseMoved();
+			BatchRaiseMoved();
 		item->identity = identity;
 	}
 	batch->position = -1;
 }
 
-/* May a reference name a document that follows the batch, or has it done so? */
-static bool
-NamesFollower(const ReferenceUse *use, const Closure *closure)
-{
-	return use->later || (!use->own && !use->settled && ClosureHas(closure, use->document_id));
-}
-
-/* The highest rank of types that references to followers name; -1: there are none. */
-static int
-FollowerRank(const Batch *batch, const Closure *closure)
-{
-	int			rank = -1;
-
-	for (int i = 0; i < batch->n; i++)
-	{
-		const FlatDocument *flat = batch->items[i].write.flat;
-
-		for (int j = 0; j < flat->nuses; j++)
-			if (NamesFollower(&flat->uses[j], closure))
-				rank = Max(rank, flat->uses[j].reference->abstract ? INT_MAX : flat->uses[j].reference->rank);
-	}
-	return rank;
-}
-
-/*
- * Resolve references to what follows the batch, by the names that it will have.
- * All of it is locked for update now, so that these references are settled, too.
- */
-static void
-ResolveFollowers(Batch *batch, const Closure *closure)
-{
-	int			rank = FollowerRank(batch, closure);
-
-	if (rank < 0)
-		return;
-	FutureNamesFollow(batch->names, closure, rank);
-	for (int i = 0; i < batch->n; i++)
-	{
-		const FlatDocument *flat = batch->items[i].write.flat;
-
-		for (int j = 0; j < flat->nuses; j++)
-		{
-			ReferenceUse *use = &flat->uses[j];
-
-			if (!NamesFollower(use, closure))
-				continue;
-			use->document_id = FutureNamesFind(batch->names, &use->referential_id);
-			use->settled = true;
-			use->later = false;
-		}
-	}
-}
-
-/*
- * Check all documents again, behind the locks.  One that keeps its identity may
- * still come to refer to another document by it, if two have swapped theirs.
- */
-static void
-CheckItems(Batch *batch, const Closure *closure)
-{
-	SnapshotBegin();
-	for (batch->position = 0; batch->position < batch->n; batch->position++)
-	{
-		BatchItem  *item = &batch->items[batch->position];
-
-		CheckItem(item);
-		item->key = item->identity || (ClosureHas(closure, item->document_id) && !KeepsKey(item));
-	}
-	batch->position = -1;
-	SnapshotEnd();
-}
-
-/* The resources with documents whose keys change, each once. */
+/* The resources of documents whose keys change, each once. */
 static List *
 KeyedResources(const Batch *batch)
 {
@@ -451,8 +165,8 @@ CompareIdentities(const void *a, const void *b)
 }
 
 /*
- * Let followers go of names that documents of the batch are about to get.  The
- * cascade gives them their new ones.
+ * Take names from followers that documents of the batch are about to get.  The
+ * cascade will give the followers their new names.
  */
 static void
 ForgetTaken(const Batch *batch, const Closure *closure)
@@ -548,8 +262,8 @@ WrittenIds(const Batch *batch, int *n)
 }
 
 /*
- * A document that did not differ.  Its etag has moved all the same if it refers
- * to something that the batch gave another name: then its body did differ.
+ * A document whose rows did not differ.  If it refers to something that the batch
+ * has renamed, the cascade has moved its etag, and its body did differ.
  */
 static void
 FinishSame(BatchItem *item)
@@ -590,13 +304,13 @@ RunBatch(Batch *batch)
 	int			nwritten;
 
 	IdentitiesMakeRoom(batch->seeds, batch->nseeds);
-	LockAllChildren(batch);
-	CheckLockedChildren(batch);
+	BatchLockChildren(batch);
+	FAULT_PAUSE("after_share_locks");
 	closure = ClosureLock(batch->seeds, batch->nseeds);
 	LockItems(batch, closure);
-	ResolveFollowers(batch, closure);
-	CheckItems(batch, closure);
-	GatherSeeds(batch);
+	BatchResolveAgain(batch, closure);
+	BatchGatherSeeds(batch);
+	FAULT_PAUSE("before_batch_writes");
 	PG_TRY();
 	{
 		MoveIdentities(batch, closure);
@@ -619,6 +333,7 @@ RunBatch(Batch *batch)
 	/* Documents of the call have the identities of their bodies already. */
 	if (batch->nseeds > 0)
 		CascadeRun(closure, batch->ids, batch->n, written, nwritten);
+	FAULT_PAUSE("before_batch_etags");
 	BumpItems(batch);
 }
 
@@ -681,7 +396,7 @@ dms_update_documents(PG_FUNCTION_ARGS)
 	context.previous = error_context_stack;
 	error_context_stack = &context;
 	TakeBodies(&batch, bodies);
-	ResolveItems(&batch);
+	BatchResolve(&batch);
 	RunBatch(&batch);
 	error_context_stack = context.previous;
 	for (int i = 0; i < batch.n; i++)

@@ -12,11 +12,10 @@
 
 static volatile long checks = 0;
 
-/* All checks see one snapshot, so they can run beside the writers. */
+/* The result of a check; NULL: it failed. */
 static PGresult *
-query(PGconn *conn, const char *sql)
+judge_result(PGconn *conn, PGresult *result)
 {
-	PGresult   *result = PQexec(conn, sql);
 	ExecStatusType status = PQresultStatus(result);
 
 	if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK)
@@ -25,6 +24,13 @@ query(PGconn *conn, const char *sql)
 		finding("the checker failed: %s", PQerrorMessage(conn));
 	PQclear(result);
 	return NULL;
+}
+
+/* All checks see one snapshot, so they can run beside the writers. */
+static PGresult *
+query(PGconn *conn, const char *sql)
+{
+	return judge_result(conn, PQexec(conn, sql));
 }
 
 /* A finding of a snapshot; the moment is in the server's log. */
@@ -47,17 +53,34 @@ check_structure(PGconn *conn)
 	return true;
 }
 
+/* Prepare the statements of check_identities(). */
+void
+prepare_checks(PGconn *conn)
+{
+	for (int i = 0; i <= NTYPES; i++)
+	{
+		bool		alias = i == NTYPES;
+		const char *resource = types[alias ? SCHOOL : i].resource;
+		char		name[32];
+		char		sql[1024];
+
+		sprintf(name, "identities_%d", i);
+		sprintf(sql, "SELECT v.DocumentId, array_to_string(v.Vals, '|'), r.ReferentialId FROM stress.%s AS v"
+				" LEFT JOIN dms.ReferentialIdentity AS r ON r.DocumentId = v.DocumentId AND r.ProjectName = 'Ed-Fi' AND r.ResourceName = '%s'",
+				resource, alias ? "EducationOrganization" : resource);
+		PQclear(PQprepare(conn, name, sql, 0, NULL));
+	}
+}
+
 /* Every ReferentialId is the one of the current values. */
-static bool
+bool
 check_identities(PGconn *conn, TypeId type, bool alias)
 {
-	char		sql[1024];
+	char		name[32];
 	PGresult   *result;
 
-	sprintf(sql, "SELECT v.DocumentId, array_to_string(v.Vals, '|'), r.ReferentialId FROM stress.%s AS v"
-			" LEFT JOIN dms.ReferentialIdentity AS r ON r.DocumentId = v.DocumentId AND r.ProjectName = 'Ed-Fi' AND r.ResourceName = '%s'",
-			types[type].resource, alias ? "EducationOrganization" : types[type].resource);
-	result = query(conn, sql);
+	sprintf(name, "identities_%d", alias ? NTYPES : type);
+	result = judge_result(conn, PQexecPrepared(conn, name, 0, NULL, NULL, NULL, 0));
 	if (result == NULL)
 		return false;
 	for (int i = 0; i < PQntuples(result); i++)
@@ -120,6 +143,16 @@ checks_done(void)
 	return checks;
 }
 
+/* A connection that can check. */
+PGconn *
+connect_checker(const char *name)
+{
+	PGconn	   *conn = connect_patiently(name);
+
+	prepare_checks(conn);
+	return conn;
+}
+
 /* Wait, unless it is time to stop. */
 static void
 pause_for(double seconds)
@@ -127,18 +160,19 @@ pause_for(double seconds)
 	double		end = now() + seconds;
 
 	while (!stopping && now() < end)
-		usleep(100000);
+		usleep(20000);
 }
 
 /*
  * Check at random moments; the longer a check takes, the seldomer, so that most
- * of the time is left to those who write.
+ * of the time is left to those who write.  Few documents are checked often:
+ * what is wrong with one does not last until it is written again.
  */
 void *
 keep_checking(void *argument)
 {
 	Random		random = {options.seed + 1000};
-	PGconn	   *conn = connect_patiently("stress checker");
+	PGconn	   *conn = connect_checker("stress checker");
 	double		took = 0;
 
 	(void) argument;
@@ -146,14 +180,14 @@ keep_checking(void *argument)
 	{
 		double		start;
 
-		pause_for(0.2 + draw(&random, 2000) / 1000.0 + 4 * took);
+		pause_for(options.batches ? 2 * took : 0.2 + draw(&random, 2000) / 1000.0 + 4 * took);
 		if (stopping)
 			break;
 		start = now();
 		if (!check_once(conn) && PQstatus(conn) != CONNECTION_OK)
 		{
 			PQfinish(conn);
-			conn = connect_patiently("stress checker");
+			conn = connect_checker("stress checker");
 		}
 		took = now() - start;
 	}

@@ -32,6 +32,7 @@ volatile bool stopping = false;
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static long findings = 0;
+static double started;			/* when the sessions began to write */
 
 double
 now(void)
@@ -49,6 +50,8 @@ finding(const char *format,...)
 	va_list		args;
 
 	pthread_mutex_lock(&mutex);
+	if (findings == 0)
+		printf("first finding after %.1f s\n", now() - started);
 	if (findings++ < MAX_FINDINGS)
 	{
 		printf("FINDING (seed %" PRIu64 "): ", options.seed);
@@ -58,6 +61,8 @@ finding(const char *format,...)
 		printf("\n");
 		fflush(stdout);
 	}
+	if (options.until_finding)
+		stopping = true;
 	pthread_mutex_unlock(&mutex);
 }
 
@@ -180,6 +185,9 @@ usage(void)
 		   "  --seed N              choices of another run\n"
 		   "  --single              one write a transaction, at Read Committed\n"
 		   "  --crashes             lost connections are expected; wait for the server\n"
+		   "  --batches             instead: a few documents, written in calls that refer to\n"
+		   "                        each other, while they are renamed\n"
+		   "  --until-finding       stop at the first finding\n"
 		   "  --hub                 instead: 8 sessions refer to a section, while it is\n"
 		   "                        renamed, and 8 to another, while it is deleted\n\n"
 		   "SIGINT ends a run early, with all checks that belong to its end.\n");
@@ -194,7 +202,8 @@ parse(int argc, char **argv)
 		{"views", required_argument, NULL, 'v'}, {"clients", required_argument, NULL, 'c'},
 		{"seconds", required_argument, NULL, 't'}, {"transactions", required_argument, NULL, 'n'},
 		{"seed", required_argument, NULL, 'r'}, {"crashes", no_argument, NULL, 'x'},
-		{"single", no_argument, NULL, 'o'},
+		{"single", no_argument, NULL, 'o'}, {"batches", no_argument, NULL, 'm'},
+		{"until-finding", no_argument, NULL, 'u'},
 		{"hub", no_argument, NULL, 'b'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}
 	};
 	int			option;
@@ -229,6 +238,12 @@ parse(int argc, char **argv)
 				break;
 			case 'o':
 				options.single = true;
+				break;
+			case 'm':
+				options.batches = true;
+				break;
+			case 'u':
+				options.until_finding = true;
 				break;
 			case 'b':
 				options.hub = true;
@@ -289,7 +304,7 @@ int
 main(int argc, char **argv)
 {
 	PGconn	   *conn;
-	double		start;
+	double		took;
 
 	parse(argc, argv);
 	printf("seed %" PRIu64 "\n", options.seed);
@@ -300,13 +315,15 @@ main(int argc, char **argv)
 		deploy(conn);
 	ask_model(conn);
 	PQfinish(conn);
-	start = now();
+	if (options.batches)
+		set_up_batches();
+	started = now();
 	if (options.hub)
 		run_hub();
 	else
 		run_workers();
-	start = now() - start;
-	conn = connect_patiently("stress");
+	took = now() - started;
+	conn = connect_checker("stress");
 	if (!check_once(conn))
 		finding("the last check did not end: %s", PQerrorMessage(conn));
 	check_indexes(conn);
@@ -315,7 +332,7 @@ main(int argc, char **argv)
 	if (!options.hub)
 	{
 		print_counts();
-		printf("%.0f transactions a second, %ld checks, %ld representations%s\n", (double) transactions_done() / start,
+		printf("%.0f transactions a second, %ld checks, %ld representations%s\n", (double) transactions_done() / took,
 			   checks_done(), representations_seen(), options.rename_schools ? ", schools renamed" : "");
 	}
 	printf("%ld findings\n", findings);

@@ -33,6 +33,11 @@ typedef enum TypeId
 	ENROLMENT, GRADE, REPORT_CARD, NTYPES
 } TypeId;
 
+typedef struct Random
+{
+	uint64_t	state;
+} Random;
+
 /* A document, or one to be. */
 typedef struct Subject
 {
@@ -57,12 +62,45 @@ typedef struct Options
 	bool		single;			/* one write a transaction, Read Committed */
 	bool		crashes;		/* lost connections are expected */
 	bool		hub;
+	bool		batches;		/* calls that write several documents, and renames */
+	bool		until_finding;	/* stop at the first finding */
 } Options;
 
-typedef struct Random
+#define MAX_STEPS 4
+
+typedef enum Verb
 {
-	uint64_t	state;
-} Random;
+	UPSERT, UPDATE, BATCH, DELETE, READ, NVERBS
+} Verb;
+
+typedef enum Outcome
+{
+	DONE,
+	REFUSED,					/* an error that a client must expect */
+	RETRY,						/* deadlock, or serialization failure */
+	LOST						/* the connection is gone */
+} Outcome;
+
+/* What a transaction wrote, to be acknowledged when it is committed. */
+typedef struct Written
+{
+	char		uuid[37];
+	char		etag[24];
+	bool		deleted;
+} Written;
+
+/* One of those who write. */
+typedef struct Session
+{
+	PGconn	   *conn;
+	char		name[32];
+	Random		random;
+	bool		fixed_snapshot; /* Repeatable Read or Serializable */
+	bool		nowait;
+	bool		writing;		/* inside a transaction that may be rolled back */
+	int			nwritten;
+	Written		written[MAX_STEPS * 2];
+} Session;
 
 extern Options options;
 extern volatile bool stopping;
@@ -99,11 +137,22 @@ extern long representations_seen(void);
 extern void *work(void *argument);
 extern void prepare_all(PGconn *conn);
 extern void print_counts(void);
+extern bool pick(Session *session, TypeId type, Subject *subject);
+extern Outcome run_update(Session *session, const Subject *subject, const char *if_match);
+extern Outcome run_batch(Session *session, const Subject *one, const Subject *other);
+extern Outcome run_swap(Session *session, TypeId type);
 extern long transactions_done(void);
+
+/* batch.c */
+extern void set_up_batches(void);
+extern Outcome step_batch(Session *session);
 
 /* checker.c */
 extern void *keep_checking(void *argument);
 extern bool check_once(PGconn *conn);
+extern PGconn *connect_checker(const char *name);
+extern void prepare_checks(PGconn *conn);
+extern bool check_identities(PGconn *conn, TypeId type, bool alias);
 extern void check_indexes(PGconn *conn);
 extern long checks_done(void);
 

@@ -11,43 +11,9 @@
 
 #include "stress.h"
 
-#define MAX_STEPS 4
 #define MAX_RETRIES 30
 
-typedef enum Verb
-{
-	UPSERT, UPDATE, SWAP, DELETE, READ, NVERBS
-} Verb;
-
-typedef enum Outcome
-{
-	DONE,
-	REFUSED,					/* an error that a client must expect */
-	RETRY,						/* deadlock, or serialization failure */
-	LOST						/* the connection is gone */
-} Outcome;
-
-/* What a transaction wrote, to be acknowledged when it is committed. */
-typedef struct Written
-{
-	char		uuid[37];
-	char		etag[24];
-	bool		deleted;
-} Written;
-
-typedef struct Session
-{
-	PGconn	   *conn;
-	char		name[32];
-	Random		random;
-	bool		fixed_snapshot; /* Repeatable Read or Serializable */
-	bool		nowait;
-	bool		writing;		/* inside a transaction that may be rolled back */
-	int			nwritten;
-	Written		written[MAX_STEPS * 2];
-} Session;
-
-static const char *const verb_names[NVERBS] = {"upsert", "update", "swap", "delete", "read"};
+static const char *const verb_names[NVERBS] = {"upsert", "update", "batch", "delete", "read"};
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static long transactions = 0;
@@ -130,7 +96,7 @@ prepare_all(PGconn *conn)
 
 	prepare(conn, "upsert", "SELECT outcome, document_uuid, document_id, etag FROM dms.upsert_document('Ed-Fi', $1, $2, $3)");
 	prepare(conn, "update", "SELECT outcome, document_uuid, document_id, etag FROM dms.update_document($1, $2, $3)");
-	prepare(conn, "swap", "SELECT outcome, document_uuid, document_id, etag FROM dms.update_documents(ARRAY[$1, $2]::uuid[], ARRAY[$3, $4]::json[])");
+	prepare(conn, "batch", "SELECT outcome, document_uuid, document_id, etag FROM dms.update_documents(ARRAY[$1, $2]::uuid[], ARRAY[$3, $4]::json[])");
 	prepare(conn, "delete", "SELECT dms.delete_document($1, $2)");
 	prepare(conn, "read", "SELECT dms.get_document($1)");
 	prepare(conn, "request", "SELECT r.body FROM dms.handle_request('GET', '/ed-fi/' || $1 || '/' || $2) AS r WHERE r.status = 200");
@@ -157,6 +123,7 @@ prepare_all(PGconn *conn)
 				" WHERE d.DocumentUuid = $1", resource);
 		prepare(conn, name, sql);
 	}
+	prepare_checks(conn);
 }
 
 /* Is this error one that the verb may end with? */
@@ -166,7 +133,7 @@ is_expected(const Session *session, Verb verb, const char *state)
 	static const char *const expected[NVERBS] = {
 		[UPSERT] = "23503 ZD412",
 		[UPDATE] = "23503 23505 ZD400 ZD404 ZD412",
-		[SWAP] = "23503 23505 ZD400 ZD404",
+		[BATCH] = "23503 23505 ZD400 ZD404",
 		[DELETE] = "23001 ZD404 ZD412",
 		[READ] = "",
 	};
@@ -214,7 +181,7 @@ execute(Session *session, const char *name, int n, const char *const *values)
 }
 
 /* Some document of a type, as it is called now; false: there is none. */
-static bool
+bool
 pick(Session *session, TypeId type, Subject *subject)
 {
 	char		name[16];
@@ -299,7 +266,8 @@ run_upsert(Session *session, const Subject *subject, const char *if_match)
 	return outcome;
 }
 
-static Outcome
+/* Write a document by its id. */
+Outcome
 run_update(Session *session, const Subject *subject, const char *if_match)
 {
 	char		body[BODY_SIZE];
@@ -320,38 +288,46 @@ run_update(Session *session, const Subject *subject, const char *if_match)
 	return outcome;
 }
 
+/* Write two documents in one call. */
+Outcome
+run_batch(Session *session, const Subject *one, const Subject *other)
+{
+	char		bodies[2][BODY_SIZE];
+	const char *values[4] = {one->uuid, other->uuid, bodies[0], bodies[1]};
+	PGresult   *result;
+	Outcome		outcome = DONE;
+
+	if (strcmp(one->uuid, other->uuid) == 0)
+		return DONE;
+	write_body(one, &session->random, bodies[0]);
+	write_body(other, &session->random, bodies[1]);
+	result = execute(session, "batch", 4, values);
+	if (PQresultStatus(result) == PGRES_TUPLES_OK)
+		for (int i = 0; i < PQntuples(result); i++)
+		{
+			count(BATCH, PQgetvalue(result, i, 0));
+			check_result(session, i == 0 ? one : other, result, i);
+		}
+	else
+		outcome = judge(session, BATCH, result, bodies[0]);
+	PQclear(result);
+	return outcome;
+}
+
 /* Two documents of a type take each other's identities. */
-static Outcome
+Outcome
 run_swap(Session *session, TypeId type)
 {
 	Subject		one;
 	Subject		other;
 	Subject		swapped;
-	char		bodies[2][BODY_SIZE];
-	const char *values[4] = {one.uuid, other.uuid, bodies[0], bodies[1]};
-	PGresult   *result;
-	Outcome		outcome = DONE;
 
-	if (!pick(session, type, &one) || !pick(session, type, &other) || strcmp(one.uuid, other.uuid) == 0)
+	if (!pick(session, type, &one) || !pick(session, type, &other))
 		return DONE;
 	swapped = one;
 	memcpy(one.values, other.values, sizeof(one.values));
 	memcpy(other.values, swapped.values, sizeof(one.values));
-	write_body(&one, &session->random, bodies[0]);
-	write_body(&other, &session->random, bodies[1]);
-	result = execute(session, "swap", 4, values);
-	if (PQresultStatus(result) == PGRES_TUPLES_OK)
-		for (int i = 0; i < PQntuples(result); i++)
-		{
-			const char *uuid = PQgetvalue(result, i, 1);
-
-			count(SWAP, PQgetvalue(result, i, 0));
-			check_result(session, strcmp(uuid, one.uuid) == 0 ? &one : &other, result, i);
-		}
-	else
-		outcome = judge(session, SWAP, result, bodies[0]);
-	PQclear(result);
-	return outcome;
+	return run_batch(session, &one, &other);
 }
 
 static Outcome
@@ -532,6 +508,8 @@ step(Session *session)
 {
 	uint32_t	what = draw(&session->random, 100);
 
+	if (options.batches)
+		return step_batch(session);
 	if (what < 45)
 		return step_upsert(session);
 	if (what < 70)
@@ -597,6 +575,8 @@ run_writes(Session *session)
 		command(session, "SET LOCAL dms.lock_nowait = on");
 	for (int i = 0; i < steps && outcome == DONE; i++)
 		outcome = step(session);
+	if (options.batches)
+		usleep(draw(random, 4000));
 	if (outcome == DONE && chance(random, 95))
 		outcome = commit(session);
 	else if (outcome != LOST)
@@ -605,12 +585,21 @@ run_writes(Session *session)
 	return outcome;
 }
 
+/* The checker comes too seldom to see what lasts for a moment. */
+static Outcome
+run_check(Session *session)
+{
+	return check_identities(session->conn, SECTION + draw(&session->random, 3), false) ? DONE : RETRY;
+}
+
 static Outcome
 run_transaction(Session *session)
 {
 	uint32_t	what = draw(&session->random, 100);
 
 	session->writing = false;
+	if (options.batches && chance(&session->random, 20))
+		return run_check(session);
 	if (what < 15)
 		return run_read(session);
 	if (what < 19)
