@@ -21,8 +21,30 @@ VPATH := $(TOP)
 endif
 
 DATA = $(notdir $(wildcard $(TOP)/dms--*.sql))
-SOURCES = $(wildcard $(TOP)/src/*.c)
-OBJS = $(patsubst $(TOP)/%.c,%.o,$(SOURCES))
+
+# The folders are layers; each may use what stands above it in this list, and
+# tools/layers sees to that.
+OBJS = src/dms.o
+OBJS += $(addprefix src/base/,datetime.o decimal.o faults.o grow.o hash.o ids.o jsontree.o \
+	lowercase.o pattern.o report.o uuid.o)
+OBJS += $(addprefix src/engine/,keyscan.o keywrite.o ownercode.o plan.o safefunction.o store.o)
+OBJS += $(addprefix src/model/,edgename.o jsonwrite.o modelcache.o modelsound.o modelstore.o \
+	value.o)
+OBJS += $(addprefix src/schema/,access.o apiresource.o apischema.o ddl.o deploy.o modelbind.o \
+	modelbuild.o modelcheck.o modelgraph.o modelset.o modeltables.o naming.o schemajson.o schemaread.o)
+OBJS += $(addprefix src/document/,body.o bodyrules.o edges.o etag.o flatten.o header.o \
+	identity.o joinscan.o projection.o reconstitute.o resolve.o rows.o rowstatements.o storedpage.o \
+	verify.o)
+OBJS += $(addprefix src/cascade/,cascade.o cascadeequality.o closure.o edgesources.o \
+	futurenames.o identitylocks.o locks.o newids.o)
+OBJS += $(addprefix src/verbs/,batchresolve.o delete.o filter.o naturalkey.o precondition.o \
+	query.o read.o update.o updatemany.o upsert.o violations.o write.o)
+OBJS += $(addprefix src/request/,idempotency.o request.o requestparse.o requestquery.o \
+	response.o)
+OBJS += $(addprefix src/admin/,audit.o diagram.o introspect.o repair.o)
+
+# Compilers do not make the directories that they write to.
+$(shell mkdir -p $(sort $(dir $(OBJS))))
 
 # In the order in which a reader gets to know the product.
 REGRESS = extension uuid lowercase deploy mapping introspection deploy_refusals store protocol
@@ -48,7 +70,7 @@ PG_CONFIG ?= pg_config
 INCLUDEDIR_SERVER := $(shell $(PG_CONFIG) --includedir-server)
 
 # As a system directory, PostgreSQL's headers keep their warnings to themselves.
-PG_CPPFLAGS = -isystem $(INCLUDEDIR_SERVER)
+PG_CPPFLAGS = -I$(TOP)/src -isystem $(INCLUDEDIR_SERVER)
 
 # Callbacks and fmgr functions have signatures that are not ours to choose.
 PG_CFLAGS = -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers -MMD -MP

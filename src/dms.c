@@ -4,19 +4,19 @@
  */
 #include "postgres.h"
 
-#include "body.h"
-#include "closure.h"
-#include "compat.h"
-#include "faults.h"
+#include "base/compat.h"
+#include "base/faults.h"
+#include "base/report.h"
+#include "cascade/closure.h"
+#include "cascade/locks.h"
+#include "document/body.h"
+#include "document/verify.h"
+#include "engine/ownercode.h"
+#include "engine/safefunction.h"
+#include "engine/store.h"
 #include "fmgr.h"
-#include "idempotency.h"
-#include "locks.h"
-#include "modelcache.h"
-#include "ownercode.h"
-#include "report.h"
-#include "safefunction.h"
-#include "store.h"
-#include "verify.h"
+#include "model/modelcache.h"
+#include "request/idempotency.h"
 
 PG_MODULE_MAGIC;
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes src/lowercase_table.h, the simple lower-case mapping of Unicode.
+"""Writes src/base/lowercase_table.h, the simple lower-case mapping of Unicode.
 
-    tools/lowercase_table.py > src/lowercase_table.h
+    tools/lowercase_table.py > src/base/lowercase_table.h
 
 Run it again only on purpose: a changed mapping changes stored identities.
 """

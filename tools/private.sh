@@ -183,7 +183,7 @@ build() {
 
 	dir=$(build_dir "$1")
 	[ "$1" = normal ] || flags="$flags FAULTS=1"
-	mkdir -p "$dir/src"
+	mkdir -p "$dir"
 	make_in "$dir" -j"$(nproc)" $flags
 }
 

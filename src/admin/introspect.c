@@ -1,0 +1,423 @@
+/*
+ * introspect.c
+ *		dms.resources() and dms.describe_resource(): what is deployed, for
+ *		people.
+ *
+ * Both tell what the stored models say, with the rights of the caller.
+ */
+#include "postgres.h"
+
+#include "admin/introspect.h"
+#include "base/jsontree.h"
+#include "catalog/pg_type.h"
+#include "engine/plan.h"
+#include "engine/store.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "model/modelcache.h"
+#include "schema/ddl.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+
+PG_FUNCTION_INFO_V1(dms_resources);
+PG_FUNCTION_INFO_V1(dms_describe_resource);
+
+#define RESOURCES_COLUMNS 14
+#define DESCRIBE_COLUMNS 8
+
+/* Who makes sure that a rule holds. */
+#define BY_DATABASE "database"
+#define BY_WRITES "write path"
+
+/* A row of dms.describe_resource(); NULL where there is nothing to say. */
+typedef struct DescribeRow
+{
+	const char *part;
+	const TableModel *table;
+	const char *name;
+	const char *type;
+	const bool *nullable;
+	const char *path;
+	const char *refers_to;
+	const char *enforced_by;
+} DescribeRow;
+
+static const Oid mention_types[] = {TEXTOID};
+
+static Statement models_with = {
+	.sql = "SELECT Model FROM dms.ResourceModel"
+	" WHERE pg_catalog.strpos(Model::pg_catalog.text, $1) OPERATOR(pg_catalog.>) 0"
+	" ORDER BY LoadOrder, ProjectName COLLATE pg_catalog.\"C\", ResourceName COLLATE pg_catalog.\"C\"",
+	.nargs = 1,
+	.argtypes = mention_types,
+};
+
+/* The resource of this name, by names or endpoint names in any case. */
+const ResourceModel *
+IntrospectFind(const char *project, const char *resource)
+{
+	(void) StoreTable(STORE_RESOURCE_MODEL);
+	return ResourceFind(project, resource)->model;
+}
+
+/* Visit the models whose JSON has this in it, in the order of loading. */
+static void
+VisitModelsWith(const char *json_part, ModelVisitor visit, void *arg)
+{
+	MemoryContext each = AllocSetContextCreate(CurrentMemoryContext, "dms model",
+											   ALLOCSET_DEFAULT_SIZES);
+	Datum		value = CStringGetTextDatum(json_part);
+	uint64		n;
+
+	(void) StoreTable(STORE_RESOURCE_MODEL);
+	n = StatementRun(&models_with, &value, NULL, true, 0);
+	for (uint64 i = 0; i < n; i++)
+	{
+		MemoryContext saved = MemoryContextSwitchTo(each);
+		char	   *json = ResultName(i, 1);
+
+		visit(ModelFromJson(json, strlen(json)), arg);
+		MemoryContextSwitchTo(saved);
+		MemoryContextReset(each);
+	}
+	MemoryContextDelete(each);
+}
+
+/*
+ * Visit the models that have to do with a resource, and perhaps others: most
+ * models never mention it, and need not be read.
+ */
+void
+IntrospectNeighbours(const ResourceModel *model, ModelVisitor visit, void *arg)
+{
+	StringInfoData mention;
+
+	initStringInfo(&mention);
+	appendStringInfoString(&mention, "resource\":");
+	JsonAppendString(&mention, model->resource);
+	VisitModelsWith(mention.data, visit, arg);
+}
+
+/* Set a column of a row; NULL for NULL. */
+static void
+SetText(Datum *values, bool *nulls, int column, const char *string)
+{
+	nulls[column] = string == NULL;
+	if (string != NULL)
+		values[column] = CStringGetTextDatum(string);
+}
+
+/* Does the column hold something of the document, rather than tie rows? */
+static bool
+HoldsValue(const ColumnModel *column)
+{
+	return column->role == COLUMN_SCALAR || column->role == COLUMN_REFERENCE ||
+		column->role == COLUMN_DESCRIPTOR;
+}
+
+static int
+CountColumns(const ResourceModel *model)
+{
+	int			n = 0;
+
+	for (int i = 0; i < model->ntables; i++)
+		for (int j = 0; j < model->tables[i].ncolumns; j++)
+			n += HoldsValue(&model->tables[i].columns[j]);
+	return n;
+}
+
+static int
+CountCollections(const ResourceModel *model)
+{
+	int			n = 0;
+
+	for (int i = 0; i < model->ntables; i++)
+		n += model->tables[i].kind == TABLE_COLLECTION;
+	return n;
+}
+
+static int
+CountReferences(const ResourceModel *model, bool descriptors)
+{
+	int			n = 0;
+
+	for (int i = 0; i < model->nreferences; i++)
+		n += model->references[i].descriptor == descriptors;
+	return n;
+}
+
+static Datum
+IdentityPaths(const ResourceModel *model)
+{
+	const char **paths = palloc(sizeof(char *) * Max(model->nidentity, 1));
+
+	for (int i = 0; i < model->nidentity; i++)
+		paths[i] = model->identity[i].path;
+	return TextArrayDatum(model->nidentity, paths);
+}
+
+/* The row of dms.resources() of a model. */
+static void
+PutResource(const ResourceModel *model, void *arg)
+{
+	ReturnSetInfo *rsinfo = arg;
+	const TableModel *root = &model->tables[0];
+	Datum		values[RESOURCES_COLUMNS];
+	bool		nulls[RESOURCES_COLUMNS] = {false};
+
+	SetText(values, nulls, 0, model->project);
+	SetText(values, nulls, 1, model->resource);
+	SetText(values, nulls, 2, model->project_endpoint);
+	SetText(values, nulls, 3, model->endpoint);
+	SetText(values, nulls, 4, ModelKindName(model->kind));
+	SetText(values, nulls, 5, quote_qualified_identifier(root->schema, root->name));
+	values[6] = Int32GetDatum(CountColumns(model));
+	values[7] = Int32GetDatum(CountCollections(model));
+	values[8] = Int32GetDatum(CountReferences(model, false));
+	values[9] = Int32GetDatum(CountReferences(model, true));
+	values[10] = IdentityPaths(model);
+	values[11] = Int32GetDatum(model->load_order);
+	SetText(values, nulls, 12, model->superclass_resource == NULL ? NULL :
+			psprintf("%s.%s", model->superclass_project, model->superclass_resource));
+	values[13] = BoolGetDatum(model->can_change);
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+}
+
+/* All resources of the deployed schema, in the order of loading. */
+Datum
+dms_resources(PG_FUNCTION_ARGS)
+{
+	StoreSession session;
+
+	InitMaterializedSRF(fcinfo, 0);
+	StoreBegin(&session, RIGHTS_OF_CALLER);
+	VisitModelsWith("", PutResource, fcinfo->resultinfo);
+	StoreEnd(&session);
+	PG_RETURN_NULL();
+}
+
+static void
+PutRow(ReturnSetInfo *rsinfo, const DescribeRow *row)
+{
+	Datum		values[DESCRIBE_COLUMNS];
+	bool		nulls[DESCRIBE_COLUMNS];
+
+	SetText(values, nulls, 0, row->part);
+	SetText(values, nulls, 1, row->table == NULL ? NULL :
+			quote_qualified_identifier(row->table->schema, row->table->name));
+	SetText(values, nulls, 2, row->name);
+	SetText(values, nulls, 3, row->type);
+	nulls[4] = row->nullable == NULL;
+	values[4] = BoolGetDatum(row->nullable != NULL && *row->nullable);
+	SetText(values, nulls, 5, row->path);
+	SetText(values, nulls, 6, row->refers_to);
+	SetText(values, nulls, 7, row->enforced_by);
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+}
+
+/* A column; one that refers to documents has a foreign key, except in views. */
+static void
+DescribeColumn(ReturnSetInfo *rsinfo, const ResourceModel *model,
+			   const TableModel *table, const ColumnModel *column)
+{
+	bool		nullable = !column->required;
+	DescribeRow row = {.part = HoldsValue(column) ? "column" : "key",
+		.table = table,.name = column->name,.type = DdlColumnType(column),
+	.nullable = &nullable,.path = column->path};
+
+	if (column->reference >= 0)
+	{
+		const ReferenceModel *r = &model->references[column->reference];
+
+		row.refers_to = psprintf("%s.%s", r->project, r->resource);
+		row.enforced_by = column->foreign_key ? BY_DATABASE : NULL;
+	}
+	PutRow(rsinfo, &row);
+}
+
+static void
+AppendPath(StringInfo list, const char *path, const char *rest)
+{
+	appendStringInfo(list, "%s%s%s", list->len > 0 ? ", " : "", path, rest);
+}
+
+/* The places in the document that a unique constraint is about. */
+static const char *
+UniquePaths(const ResourceModel *model, const TableModel *table,
+			const UniqueModel *unique)
+{
+	StringInfoData list;
+
+	initStringInfo(&list);
+	if (unique->natural_key)
+		for (int i = 0; i < model->nidentity; i++)
+			AppendPath(&list, model->identity[i].path, "");
+	else
+		for (int i = 0; i < unique->ncolumns; i++)
+			if (unique->columns[i] >= table->nkeys)
+				AppendPath(&list, table->columns[unique->columns[i]].path, "");
+	return list.data;
+}
+
+static void
+DescribeTable(ReturnSetInfo *rsinfo, const ResourceModel *model,
+			  const TableModel *table)
+{
+	for (int i = 0; i < table->ncolumns; i++)
+		DescribeColumn(rsinfo, model, table, &table->columns[i]);
+	for (int i = 0; i < table->nuniques; i++)
+	{
+		const UniqueModel *unique = &table->uniques[i];
+		DescribeRow row = {.part = unique->natural_key ? "natural key" : "unique",
+			.table = table,.name = unique->name,
+			.path = UniquePaths(model, table, unique),
+		.enforced_by = BY_DATABASE};
+
+		PutRow(rsinfo, &row);
+	}
+}
+
+/*
+ * A natural key that is no constraint of the model.  All descriptors share a
+ * core table that has one; what is too wide for an index has none.
+ */
+static void
+DescribeOtherKey(ReturnSetInfo *rsinfo, const ResourceModel *model)
+{
+	bool		descriptor = model->kind == RESOURCE_DESCRIPTOR;
+	UniqueModel key = {.natural_key = true};
+	DescribeRow row = {.part = "natural key",.table = &model->tables[0],
+		.name = descriptor ? "descriptor_nk" : NULL,
+		.path = UniquePaths(model, &model->tables[0], &key),
+	.enforced_by = descriptor ? BY_DATABASE : BY_WRITES};
+
+	for (int i = 0; i < model->tables[0].nuniques; i++)
+		if (model->tables[0].uniques[i].natural_key)
+			return;
+	if (model->kind != RESOURCE_ABSTRACT)
+		PutRow(rsinfo, &row);
+}
+
+/* The table that holds the elements of an array. */
+static const TableModel *
+TableOfArray(const ResourceModel *model, const char *array_path)
+{
+	for (int i = 0; i < model->ntables; i++)
+		if (strcmp(model->tables[i].scope_path, array_path) == 0)
+			return &model->tables[i];
+	return NULL;
+}
+
+/* Uniqueness that no constraint can express. */
+static void
+DescribeUncheckedUniqueness(ReturnSetInfo *rsinfo, const ResourceModel *model)
+{
+	for (int i = 0; i < model->nuniqueness; i++)
+	{
+		const UniquenessModel *uniqueness = &model->uniqueness[i];
+		StringInfoData paths;
+		DescribeRow row = {.part = "unique",.enforced_by = BY_WRITES};
+
+		if (uniqueness->constraint != NULL)
+			continue;
+		initStringInfo(&paths);
+		for (int j = 0; j < uniqueness->nmembers; j++)
+			AppendPath(&paths, uniqueness->array_path, uniqueness->members[j]);
+		row.table = TableOfArray(model, uniqueness->array_path);
+		row.path = paths.data;
+		PutRow(rsinfo, &row);
+	}
+}
+
+/* Is there a rule about what the elements of an array differ in? */
+static bool
+HasUniqueness(const ResourceModel *model, const TableModel *table)
+{
+	if (table->nuniques > 0)
+		return true;
+	for (int i = 0; i < model->nuniqueness; i++)
+		if (strcmp(model->uniqueness[i].array_path, table->scope_path) == 0)
+			return true;
+	return false;
+}
+
+/* Arrays whose elements must differ, and nothing says in what. */
+static void
+DescribeUniqueItems(ReturnSetInfo *rsinfo, const ResourceModel *model)
+{
+	for (int i = 0; i < model->nscopes; i++)
+		for (int j = 0; j < model->scopes[i].nproperties; j++)
+		{
+			const PropertyModel *property = &model->scopes[i].properties[j];
+			DescribeRow row = {.part = "unique",.enforced_by = BY_WRITES};
+
+			if (property->kind != PROPERTY_ARRAY || !property->unique_items)
+				continue;
+			row.path = psprintf("%s.%s[*]", model->scopes[i].path, property->name);
+			row.table = TableOfArray(model, row.path);
+			if (row.table != NULL && !HasUniqueness(model, row.table))
+				PutRow(rsinfo, &row);
+		}
+}
+
+static void
+DescribeEqualities(ReturnSetInfo *rsinfo, const ResourceModel *model)
+{
+	for (int i = 0; i < model->nequalities; i++)
+	{
+		const EqualityModel *equality = &model->equalities[i];
+		DescribeRow row = {.part = "equality",
+			.path = psprintf("%s = %s", equality->source, equality->target),
+		.enforced_by = BY_WRITES};
+
+		PutRow(rsinfo, &row);
+	}
+}
+
+/* The type of what a query field is compared with. */
+static const char *
+QueryType(const QueryPathModel *path)
+{
+	ColumnModel value = {.value = {.type = path->type,.max_length = -1,.precision = -1}};
+
+	return path->column < 0 ? "uuid" : DdlColumnType(&value);
+}
+
+/* What a query can ask for. */
+static void
+DescribeQueries(ReturnSetInfo *rsinfo, const ResourceModel *model)
+{
+	for (int i = 0; i < model->nqueries; i++)
+		for (int j = 0; j < model->queries[i].npaths; j++)
+		{
+			const QueryPathModel *path = &model->queries[i].paths[j];
+			DescribeRow row = {.part = "query field",.name = model->queries[i].name,
+			.type = QueryType(path),.path = path->path};
+
+			PutRow(rsinfo, &row);
+		}
+}
+
+/* A resource: its tables and columns, and the rules that hold for it. */
+Datum
+dms_describe_resource(PG_FUNCTION_ARGS)
+{
+	char	   *project = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	char	   *resource = text_to_cstring(PG_GETARG_TEXT_PP(1));
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	const ResourceModel *model;
+	StoreSession session;
+
+	InitMaterializedSRF(fcinfo, 0);
+	StoreBegin(&session, RIGHTS_OF_CALLER);
+	model = IntrospectFind(project, resource);
+	for (int i = 0; i < model->ntables; i++)
+		DescribeTable(rsinfo, model, &model->tables[i]);
+	DescribeOtherKey(rsinfo, model);
+	DescribeUncheckedUniqueness(rsinfo, model);
+	DescribeUniqueItems(rsinfo, model);
+	DescribeEqualities(rsinfo, model);
+	DescribeQueries(rsinfo, model);
+	StoreEnd(&session);
+	PG_RETURN_NULL();
+}

@@ -1,0 +1,269 @@
+/*
+ * datetime.c
+ *		Reading dates and times leniently, writing them in one form.
+ *
+ * PostgreSQL's own input depends on DateStyle and TimeZone; identities must
+ * not, so these readers and writers know neither.
+ */
+#include "postgres.h"
+
+#include "base/datetime.h"
+#include "utils/datetime.h"
+
+/* A text that is being read from left to right. */
+typedef struct Reader
+{
+	const char *at;
+	const char *end;
+} Reader;
+
+/* Read so many digits, at least and at most. */
+static bool
+ReadDigits(Reader *reader, int least, int most, int *number, int *ndigits)
+{
+	int			n = 0;
+
+	*number = 0;
+	while (n < most && reader->at < reader->end &&
+		   *reader->at >= '0' && *reader->at <= '9')
+	{
+		*number = *number * 10 + (*reader->at++ - '0');
+		n++;
+	}
+	if (ndigits)
+		*ndigits = n;
+	return n >= least;
+}
+
+static bool
+ReadChar(Reader *reader, const char *any)
+{
+	if (reader->at == reader->end || strchr(any, *reader->at) == NULL)
+		return false;
+	reader->at++;
+	return true;
+}
+
+static void
+SkipBlanks(Reader *reader)
+{
+	while (reader->at < reader->end && *reader->at == ' ')
+		reader->at++;
+}
+
+/* Is there such a day?  Years have at most four digits. */
+static bool
+DayExists(int year, int month, int day)
+{
+	return year >= 1 && year <= 9999 && month >= 1 && month <= 12 && day >= 1 &&
+		day <= day_tab[isleap(year)][month - 1];
+}
+
+/* 2025-01-31; or 1/31/2025 and 01/31/25, month first unless that is no day. */
+static bool
+ReadDate(Reader *reader, DateADT *date)
+{
+	int			first;
+	int			second;
+	int			third;
+	int			ndigits;
+	int			year;
+	int			month;
+	int			day;
+
+	if (!ReadDigits(reader, 1, 4, &first, &ndigits))
+		return false;
+	if (ndigits == 4)
+	{
+		if (!ReadChar(reader, "-/") || !ReadDigits(reader, 1, 2, &second, NULL) ||
+			!ReadChar(reader, "-/") || !ReadDigits(reader, 1, 2, &third, NULL))
+			return false;
+		year = first;
+		month = second;
+		day = third;
+	}
+	else
+	{
+		if (ndigits > 2 || !ReadChar(reader, "/-.") ||
+			!ReadDigits(reader, 1, 2, &second, NULL) || !ReadChar(reader, "/-.") ||
+			!ReadDigits(reader, 2, 4, &third, &ndigits) || ndigits == 3)
+			return false;
+		year = ndigits == 2 ? third + (third < 50 ? 2000 : 1900) : third;
+		month = first;
+		day = second;
+		if (!DayExists(year, month, day))
+		{
+			month = second;
+			day = first;
+		}
+	}
+	if (!DayExists(year, month, day))
+		return false;
+	*date = date2j(year, month, day) - POSTGRES_EPOCH_JDATE;
+	return true;
+}
+
+/* 07:45, 07:45:00, 07:45:00.123, 7:45 PM; fractions are dropped. */
+static bool
+ReadTime(Reader *reader, TimeADT *time)
+{
+	int			hour;
+	int			minute;
+	int			second = 0;
+	int			fraction;
+
+	if (!ReadDigits(reader, 1, 2, &hour, NULL) || !ReadChar(reader, ":") ||
+		!ReadDigits(reader, 2, 2, &minute, NULL))
+		return false;
+	if (ReadChar(reader, ":"))
+	{
+		if (!ReadDigits(reader, 2, 2, &second, NULL))
+			return false;
+		if (ReadChar(reader, ".") && !ReadDigits(reader, 1, 9, &fraction, NULL))
+			return false;
+	}
+	if (reader->end - reader->at >= 3 && *reader->at == ' ')
+	{
+		bool		pm = pg_strncasecmp(reader->at + 1, "PM", 2) == 0;
+
+		if (pm || pg_strncasecmp(reader->at + 1, "AM", 2) == 0)
+		{
+			if (hour < 1 || hour > 12)
+				return false;
+			hour = hour % 12 + (pm ? 12 : 0);
+			reader->at += 3;
+		}
+	}
+	if (hour > 23 || minute > 59 || second > 59)
+		return false;
+	*time = ((hour * 60 + minute) * INT64CONST(60) + second) * USECS_PER_SEC;
+	return true;
+}
+
+/* Z, +05:30, -0800 or nothing, in microseconds to take off. */
+static bool
+ReadZone(Reader *reader, int64 *offset)
+{
+	bool		negative;
+	int			hours;
+	int			minutes = 0;
+
+	*offset = 0;
+	if (reader->at == reader->end || ReadChar(reader, "Zz"))
+		return true;
+	negative = *reader->at == '-';
+	if (!ReadChar(reader, "+-") || !ReadDigits(reader, 2, 2, &hours, NULL))
+		return false;
+	if (reader->at < reader->end)
+	{
+		ReadChar(reader, ":");
+		if (!ReadDigits(reader, 2, 2, &minutes, NULL))
+			return false;
+	}
+	if (hours > 14 || minutes > 59)
+		return false;
+	*offset = (hours * 60 + minutes) * USECS_PER_MINUTE * (negative ? -1 : 1);
+	return true;
+}
+
+/* Start to read. */
+static Reader
+ReaderOf(const char *string, int len)
+{
+	Reader		reader;
+
+	reader.at = string;
+	reader.end = string + len;
+	return reader;
+}
+
+bool
+DateParse(const char *string, int len, DateADT *date)
+{
+	Reader		reader = ReaderOf(string, len);
+
+	return ReadDate(&reader, date) && reader.at == reader.end;
+}
+
+bool
+TimeParse(const char *string, int len, TimeADT *time)
+{
+	Reader		reader = ReaderOf(string, len);
+	int64		offset;
+
+	return ReadTime(&reader, time) && ReadZone(&reader, &offset) &&
+		offset == 0 && reader.at == reader.end;
+}
+
+/* A date and a time; no zone is UTC, no time is midnight. */
+bool
+DateTimeParse(const char *string, int len, TimestampTz *instant)
+{
+	Reader		reader = ReaderOf(string, len);
+	DateADT		date;
+	TimeADT		time = 0;
+	int64		offset = 0;
+	int			year;
+	int			month;
+	int			day;
+
+	SkipBlanks(&reader);
+	if (!ReadDate(&reader, &date))
+		return false;
+	if (ReadChar(&reader, "Tt "))
+	{
+		SkipBlanks(&reader);
+		if (reader.at < reader.end)
+		{
+			if (!ReadTime(&reader, &time))
+				return false;
+			SkipBlanks(&reader);
+			if (!ReadZone(&reader, &offset))
+				return false;
+		}
+	}
+	SkipBlanks(&reader);
+	if (reader.at != reader.end)
+		return false;
+	*instant = date * USECS_PER_DAY + time - offset;
+	j2date((int) (*instant / USECS_PER_DAY - (*instant % USECS_PER_DAY < 0)) +
+		   POSTGRES_EPOCH_JDATE, &year, &month, &day);
+	return year >= 1 && year <= 9999;
+}
+
+/* 2025-01-31 */
+char *
+DateText(DateADT date)
+{
+	int			year;
+	int			month;
+	int			day;
+
+	j2date(date + POSTGRES_EPOCH_JDATE, &year, &month, &day);
+	return psprintf("%04d-%02d-%02d", year, month, day);
+}
+
+/* 07:45:00 */
+char *
+TimeText(TimeADT time)
+{
+	int64		seconds = time / USECS_PER_SEC;
+
+	return psprintf("%02d:%02d:%02d", (int) (seconds / 3600),
+					(int) (seconds / 60 % 60), (int) (seconds % 60));
+}
+
+/* 2025-01-31T07:45:00Z */
+char *
+DateTimeText(TimestampTz instant)
+{
+	int64		day = instant / USECS_PER_DAY;
+	int64		rest = instant % USECS_PER_DAY;
+
+	if (rest < 0)
+	{
+		day--;
+		rest += USECS_PER_DAY;
+	}
+	return psprintf("%sT%sZ", DateText((DateADT) day), TimeText(rest));
+}

@@ -1,0 +1,477 @@
+/*
+ * jsontree.c
+ *		Parsing JSON text into a tree, with PostgreSQL's own JSON parser.
+ */
+#include "postgres.h"
+
+#include "base/compat.h"
+#include "base/jsontree.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "utils/json.h"
+
+/* So many members that repeat a name are told of, at least; then it is enough. */
+#define ENOUGH_DUPLICATES 100
+
+typedef struct TreeBuilder
+{
+	JNode	   *root;
+	JNode	   *open;			/* innermost object or array being read */
+	const char *name;			/* the member name just read */
+} TreeBuilder;
+
+/* Append a new node to whatever is open. */
+static JNode *
+AddNode(TreeBuilder *builder, JNodeKind kind)
+{
+	JNode	   *node = palloc0(sizeof(JNode));
+	JNode	   *parent = builder->open;
+
+	node->kind = kind;
+	node->parent = parent;
+	if (parent == NULL)
+		builder->root = node;
+	else
+	{
+		if (parent->kind == JNODE_OBJECT)
+			node->name = builder->name;
+		node->index = parent->nchildren++;
+		if (parent->last)
+			parent->last->next = node;
+		else
+			parent->first = node;
+		parent->last = node;
+	}
+	return node;
+}
+
+static JSON_ACTION_RESULT
+OpenObject(void *state)
+{
+	TreeBuilder *builder = state;
+
+	builder->open = AddNode(builder, JNODE_OBJECT);
+	JSON_ACTION_RETURN;
+}
+
+static JSON_ACTION_RESULT
+OpenArray(void *state)
+{
+	TreeBuilder *builder = state;
+
+	builder->open = AddNode(builder, JNODE_ARRAY);
+	JSON_ACTION_RETURN;
+}
+
+static JSON_ACTION_RESULT
+CloseContainer(void *state)
+{
+	TreeBuilder *builder = state;
+
+	CHECK_FOR_INTERRUPTS();
+	builder->open = builder->open->parent;
+	JSON_ACTION_RETURN;
+}
+
+static JSON_ACTION_RESULT
+NameMember(void *state, char *name, bool isnull pg_attribute_unused())
+{
+	((TreeBuilder *) state)->name = name;
+	JSON_ACTION_RETURN;
+}
+
+static JSON_ACTION_RESULT
+AddScalar(void *state, char *token, JsonTokenType type)
+{
+	static const JNodeKind kinds[] = {
+		[JSON_TOKEN_STRING] = JNODE_STRING,
+		[JSON_TOKEN_NUMBER] = JNODE_NUMBER,
+		[JSON_TOKEN_TRUE] = JNODE_BOOL,
+		[JSON_TOKEN_FALSE] = JNODE_BOOL,
+		[JSON_TOKEN_NULL] = JNODE_NULL,
+	};
+	JNode	   *node = AddNode(state, kinds[type]);
+
+	node->boolean = type == JSON_TOKEN_TRUE;
+	if (type == JSON_TOKEN_STRING || type == JSON_TOKEN_NUMBER)
+	{
+		node->text = token;
+		node->length = strlen(token);
+	}
+	JSON_ACTION_RETURN;
+}
+
+/*
+ * The path of the value that starts at an offset of a text that is well
+ * formed up to there.  The parser looks one token ahead, so its own state
+ * does not tell; this runs only when there is an error to report.
+ */
+static char *
+PathAtOffset(const char *json, int offset)
+{
+	StringInfoData path;
+	int			capacity = 64;
+	int			depth = 0;
+	int		   *lengths = palloc(sizeof(int) * capacity);	/* of outer paths */
+	int		   *counts = palloc(sizeof(int) * capacity);	/* -1: object */
+
+	initStringInfo(&path);
+	appendStringInfoChar(&path, '$');
+	for (int i = 0; i < offset; i++)
+	{
+		char		c = json[i];
+
+		if (c == '{' || c == '[')
+		{
+			if (depth == capacity)
+			{
+				capacity *= 2;
+				lengths = repalloc(lengths, sizeof(int) * capacity);
+				counts = repalloc(counts, sizeof(int) * capacity);
+			}
+			lengths[depth] = path.len;
+			counts[depth++] = c == '{' ? -1 : 0;
+			if (c == '[')
+				appendStringInfoString(&path, "[0]");
+		}
+		else if ((c == '}' || c == ']') && depth > 0)
+			path.data[path.len = lengths[--depth]] = '\0';
+		else if (c == ',' && depth > 0 && counts[depth - 1] >= 0)
+		{
+			path.data[path.len = lengths[depth - 1]] = '\0';
+			appendStringInfo(&path, "[%d]", ++counts[depth - 1]);
+		}
+		else if (c == '"')
+		{
+			int			start = ++i;
+			const char *after;
+
+			while (i < offset && json[i] != '"')
+				i += json[i] == '\\' ? 2 : 1;
+
+			for (after = json + i + 1; after < json + offset &&
+				 (*after == ' ' || *after == '\t' || *after == '\n' || *after == '\r');)
+				after++;
+			if (after < json + offset && *after == ':' && depth > 0)
+			{
+				path.data[path.len = lengths[depth - 1]] = '\0';
+				appendStringInfoChar(&path, '.');
+				appendBinaryStringInfo(&path, json + start, i - start);
+			}
+		}
+	}
+	return path.data;
+}
+
+/* Order members by name, equal names by position. */
+static int
+CompareMembers(const void *a, const void *b)
+{
+	const JNode *left = *(JNode *const *) a;
+	const JNode *right = *(JNode *const *) b;
+	int			order = strcmp(left->name, right->name);
+
+	return order != 0 ? order : left->index - right->index;
+}
+
+/* An object's members, ordered by name. */
+static JNode **
+SortedMembers(const JNode *object)
+{
+	JNode	  **members = palloc(sizeof(JNode *) * Max(object->nchildren, 1));
+	int			n = 0;
+
+	foreach_child(child, object)
+		members[n++] = child;
+	qsort(members, n, sizeof(JNode *), CompareMembers);
+	return members;
+}
+
+/* Has the object two members of one name?  Small ones need no sorting. */
+static bool
+HasDuplicates(const JNode *object)
+{
+	JNode	  **members;
+	bool		found = false;
+
+	if (object->nchildren <= 8)
+	{
+		foreach_child(child, object)
+			for (JNode *other = child->next; other; other = other->next)
+			if (strcmp(child->name, other->name) == 0)
+				return true;
+		return false;
+	}
+	members = SortedMembers(object);
+	for (int i = 1; i < object->nchildren && !found; i++)
+		found = strcmp(members[i - 1]->name, members[i]->name) == 0;
+	pfree(members);
+	return found;
+}
+
+static int
+CompareIndexes(const ListCell *a, const ListCell *b)
+{
+	return ((const JNode *) lfirst(a))->index - ((const JNode *) lfirst(b))->index;
+}
+
+/* The second member of each name that an object has more than once. */
+static List *
+DuplicatesOf(const JNode *object)
+{
+	JNode	  **members = SortedMembers(object);
+	List	   *found = NIL;
+
+	for (int i = 1; i < object->nchildren; i++)
+		if (strcmp(members[i - 1]->name, members[i]->name) == 0 &&
+			(i == 1 || strcmp(members[i - 2]->name, members[i]->name) != 0))
+			found = lappend(found, members[i]);
+	pfree(members);
+	list_sort(found, CompareIndexes);
+	return list_truncate(found, ENOUGH_DUPLICATES);
+}
+
+/*
+ * The members that repeat a name of their object, in document order; objects
+ * behind so many are not searched.  Walks without recursion: the parser has
+ * already bounded the depth by the stack, but this need not use any.
+ */
+static List *
+FindDuplicates(JNode *root)
+{
+	List	   *found = NIL;
+	JNode	   *node = root;
+
+	while (node != NULL && list_length(found) < ENOUGH_DUPLICATES)
+	{
+		if (node->kind == JNODE_OBJECT && HasDuplicates(node))
+			found = list_concat(found, DuplicatesOf(node));
+		if (node->first != NULL)
+			node = node->first;
+		else
+		{
+			while (node != NULL && node->next == NULL)
+				node = node->parent;
+			if (node != NULL)
+				node = node->next;
+		}
+	}
+	return found;
+}
+
+/*
+ * Parse a text.  On failure return NULL and say in *fault what and where.
+ *
+ * A NUL escape is well-formed JSON that PostgreSQL cannot hold in a text: it
+ * is reported at its place; anything else is malformed as a whole.
+ */
+JNode *
+JsonTreeParse(const char *text, int len, JsonFault *fault)
+{
+	TreeBuilder builder = {NULL, NULL, NULL};
+	JsonSemAction actions = {
+		.semstate = &builder,
+		.object_start = OpenObject,
+		.object_end = CloseContainer,
+		.array_start = OpenArray,
+		.array_end = CloseContainer,
+		.object_field_start = NameMember,
+		.scalar = AddScalar,
+	};
+	JsonLexContext *lexer;
+	JsonParseErrorType result;
+
+	memset(fault, 0, sizeof(*fault));
+	lexer = CompatMakeJsonLexer(unconstify(char *, text), len,
+								GetDatabaseEncoding());
+	result = pg_parse_json(lexer, &actions);
+	if (result != JSON_SUCCESS)
+	{
+		bool		nul = result == JSON_UNICODE_CODE_POINT_ZERO;
+
+		fault->path = nul ? PathAtOffset(text, lexer->token_start - text) : "$.";
+		fault->message = nul ? "must not contain the character \\u0000."
+			: json_errdetail(result, lexer);
+		return NULL;
+	}
+	fault->duplicates = FindDuplicates(builder.root);
+	if (fault->duplicates == NIL)
+		return builder.root;
+	fault->path = JsonTreePath(linitial(fault->duplicates));
+	fault->message = "stands more than once in the same object.";
+	return NULL;
+}
+
+/* An object's member of that name; NULL when it has none. */
+JNode *
+JsonTreeMember(const JNode *object, const char *name)
+{
+	if (object == NULL || object->kind != JNODE_OBJECT)
+		return NULL;
+	foreach_child(child, object)
+		if (strcmp(child->name, name) == 0)
+		return child;
+	return NULL;
+}
+
+/* The member of that name, which need not end in a NUL. */
+static JNode *
+MemberOfLength(const JNode *object, const char *name, size_t length)
+{
+	if (object->kind != JNODE_OBJECT)
+		return NULL;
+	foreach_child(child, object)
+		if (strncmp(child->name, name, length) == 0 && child->name[length] == '\0')
+		return child;
+	return NULL;
+}
+
+/* The node at a path without arrays, "$.a.b" or ".a.b"; NULL if none. */
+JNode *
+JsonTreeAt(JNode *root, const char *path)
+{
+	JNode	   *node = root;
+
+	path += *path == '$';
+	while (*path != '\0' && node != NULL)
+	{
+		size_t		length = strcspn(path + 1, ".");
+
+		node = MemberOfLength(node, path + 1, length);
+		path += 1 + length;
+	}
+	return node;
+}
+
+/* Append all nodes at a path that may go through arrays ("[*]"). */
+void
+JsonTreeSelect(JNode *root, const char *path, List **nodes)
+{
+	JNode	   *node = root;
+
+	check_stack_depth();
+	path += *path == '$';
+	while (*path != '\0' && node != NULL)
+	{
+		size_t		length;
+
+		if (strncmp(path, "[*]", 3) == 0)
+		{
+			if (node->kind == JNODE_ARRAY)
+				foreach_child(child, node)
+					JsonTreeSelect(child, path + 3, nodes);
+			return;
+		}
+		length = strcspn(path + 1, ".[");
+		node = MemberOfLength(node, path + 1, length);
+		path += 1 + length;
+	}
+	if (node != NULL)
+		*nodes = lappend(*nodes, node);
+}
+
+/* The JSON path of a node, with indices. */
+char *
+JsonTreePath(const JNode *node)
+{
+	StringInfoData path;
+	const JNode **line;
+	int			depth = 0;
+
+	for (const JNode *up = node; up->parent != NULL; up = up->parent)
+		depth++;
+	line = palloc(sizeof(JNode *) * Max(depth, 1));
+	for (int i = depth; node->parent != NULL; node = node->parent)
+		line[--i] = node;
+
+	initStringInfo(&path);
+	appendStringInfoChar(&path, '$');
+	for (int i = 0; i < depth; i++)
+	{
+		if (line[i]->parent->kind == JNODE_ARRAY)
+			appendStringInfo(&path, "[%d]", line[i]->index);
+		else
+			appendStringInfo(&path, ".%s", line[i]->name);
+	}
+	pfree(line);
+	return path.data;
+}
+
+/* What a node is, for people. */
+const char *
+JsonTreeKindName(const JNode *node)
+{
+	static const char *const names[] = {
+		[JNODE_NULL] = "null",
+		[JNODE_BOOL] = "boolean",
+		[JNODE_NUMBER] = "number",
+		[JNODE_STRING] = "string",
+		[JNODE_ARRAY] = "array",
+		[JNODE_OBJECT] = "object",
+	};
+
+	return names[node->kind];
+}
+
+/* Append a JSON string literal. */
+void
+JsonAppendString(StringInfo out, const char *text)
+{
+	escape_json(out, text);
+}
+
+/*
+ * Append a text that is the same for every order of members and every
+ * spelling of white space: objects sorted by key, arrays in order.
+ */
+void
+JsonTreeCanonical(StringInfo out, const JNode *node,
+				  bool (*skip) (const JNode *member))
+{
+	JNode	  **members;
+	bool		first = true;
+
+	check_stack_depth();
+	switch (node->kind)
+	{
+		case JNODE_NULL:
+			appendStringInfoString(out, "null");
+			break;
+		case JNODE_BOOL:
+			appendStringInfoString(out, node->boolean ? "true" : "false");
+			break;
+		case JNODE_NUMBER:
+			appendStringInfoString(out, node->text);
+			break;
+		case JNODE_STRING:
+			JsonAppendString(out, node->text);
+			break;
+		case JNODE_ARRAY:
+			appendStringInfoChar(out, '[');
+			foreach_child(child, node)
+			{
+				if (child != node->first)
+					appendStringInfoChar(out, ',');
+				JsonTreeCanonical(out, child, skip);
+			}
+			appendStringInfoChar(out, ']');
+			break;
+		case JNODE_OBJECT:
+			appendStringInfoChar(out, '{');
+			members = SortedMembers(node);
+			for (int i = 0; i < node->nchildren; i++)
+			{
+				if (skip != NULL && skip(members[i]))
+					continue;
+				if (!first)
+					appendStringInfoChar(out, ',');
+				first = false;
+				JsonAppendString(out, members[i]->name);
+				appendStringInfoChar(out, ':');
+				JsonTreeCanonical(out, members[i], skip);
+			}
+			pfree(members);
+			appendStringInfoChar(out, '}');
+			break;
+	}
+}

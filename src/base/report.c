@@ -1,0 +1,412 @@
+/*
+ * report.c
+ *		Building and raising user-facing errors.
+ */
+#include "postgres.h"
+
+#include "base/jsontree.h"
+#include "base/report.h"
+#include "utils/guc.h"
+
+/* A body of a thousand faults is not told better by a million lines. */
+#define MAX_FINDINGS 1000
+
+/* One thing that is wrong; without a path it concerns the whole request. */
+typedef struct Finding
+{
+	int			number;			/* in the order found */
+	const char *path;
+	const char *message;
+} Finding;
+
+typedef struct ProblemCaseInfo
+{
+	int			sqlstate;
+	int			status;
+	const char *type;			/* behind "urn:ed-fi:api:" */
+	const char *title;
+	const char *detail;
+} ProblemCaseInfo;
+
+static const ProblemCaseInfo problem_cases[] = {
+	[PROBLEM_BODY_NOT_VALID] = {
+		ERRCODE_DMS_INVALID_DOCUMENT, 400,
+		"bad-request:data-validation-failed", "Data Validation Failed",
+		"The document does not fit the schema of its resource. See 'validationErrors' for each place."
+	},
+	[PROBLEM_BODY_EMPTY] = {
+		ERRCODE_DMS_INVALID_DOCUMENT, 400, "bad-request", "Bad Request",
+		"The request has no body."
+	},
+	[PROBLEM_ID_MISMATCH] = {
+		ERRCODE_DMS_INVALID_DOCUMENT, 400, "bad-request", "Bad Request",
+		"The id in the document is not the id of the document to update."
+	},
+	[PROBLEM_KEY_CHANGE] = {
+		ERRCODE_DMS_INVALID_DOCUMENT, 400,
+		"bad-request:data-validation-failed:key-change-not-supported",
+		"Key Change Not Supported",
+		"The identifying values of this resource cannot be changed."
+	},
+	[PROBLEM_CASCADE_EQUALITY] = {
+		ERRCODE_DMS_INVALID_DOCUMENT, 400,
+		"bad-request:data-validation-failed", "Data Validation Failed",
+		"The change would leave documents whose references contradict each other."
+	},
+	[PROBLEM_ARGUMENT] = {
+		ERRCODE_INVALID_PARAMETER_VALUE, 400,
+		"bad-request:parameter-validation-failed",
+		"Parameter Validation Failed", "A parameter is not valid."
+	},
+	[PROBLEM_QUERY_FIELD] = {
+		ERRCODE_INVALID_PARAMETER_VALUE, 400, "bad-request", "Bad Request",
+		"The query names fields that this resource cannot be queried by."
+	},
+	[PROBLEM_QUERY_VALUE] = {
+		ERRCODE_INVALID_PARAMETER_VALUE, 400,
+		"bad-request:data-validation-failed", "Data Validation Failed",
+		"A value of the query does not fit its field. See 'validationErrors' for each."
+	},
+	[PROBLEM_UNRESOLVED_DESCRIPTOR] = {
+		ERRCODE_FOREIGN_KEY_VIOLATION, 400, "bad-request", "Bad Request",
+		"The document names descriptors that do not exist. See 'validationErrors' for each place."
+	},
+	[PROBLEM_UNRESOLVED_REFERENCE] = {
+		ERRCODE_FOREIGN_KEY_VIOLATION, 409,
+		"data-conflict:unresolved-reference", "Unresolved Reference",
+		"The document refers to documents that do not exist. See 'validationErrors' for each place."
+	},
+	[PROBLEM_STILL_REFERENCED] = {
+		ERRCODE_RESTRICT_VIOLATION, 409,
+		"data-conflict:dependent-item-exists", "Dependent Item Exists",
+		"Other documents refer to this one."
+	},
+	[PROBLEM_IDENTITY_TAKEN] = {
+		ERRCODE_UNIQUE_VIOLATION, 409, "identity-conflict",
+		"Identifying Values Are Not Unique",
+		"Another document has these identifying values."
+	},
+	[PROBLEM_ETAG_MISMATCH] = {
+		ERRCODE_DMS_ETAG_MISMATCH, 412, "optimistic-lock-failed",
+		"Optimistic Lock Failed",
+		"The document was changed since its etag was read."
+	},
+	[PROBLEM_IF_NONE_MATCH] = {
+		ERRCODE_DMS_ETAG_MISMATCH, 412, "precondition-failed:if-none-match",
+		"If-None-Match Precondition Failed",
+		"The document exists, and the request is only for one that does not."
+	},
+	[PROBLEM_NO_DOCUMENT] = {
+		ERRCODE_DMS_NO_DOCUMENT, 404, "not-found", "Not Found",
+		"There is no such document."
+	},
+	[PROBLEM_UNKNOWN_RESOURCE] = {
+		ERRCODE_UNDEFINED_OBJECT, 404, "not-found", "Not Found",
+		"There is no such resource in the deployed schema."
+	},
+	[PROBLEM_UNKNOWN_ENDPOINT] = {
+		ERRCODE_UNDEFINED_OBJECT, 404, "not-found", "Not Found",
+		"There is nothing at this path."
+	},
+	[PROBLEM_ID_MALFORMED] = {
+		ERRCODE_INVALID_PARAMETER_VALUE, 400,
+		"bad-request:data-validation-failed", "Data Validation Failed",
+		"The id in the path is not one."
+	},
+	[PROBLEM_METHOD] = {
+		ERRCODE_INVALID_PARAMETER_VALUE, 405, "method-not-allowed",
+		"Method Not Allowed", "The method does not fit the path."
+	},
+	[PROBLEM_MEDIA_TYPE] = {
+		ERRCODE_INVALID_PARAMETER_VALUE, 415, "unsupported-media-type",
+		"Unsupported Media Type", "The body must be JSON."
+	},
+	[PROBLEM_KEY_REUSED] = {
+		ERRCODE_INVALID_PARAMETER_VALUE, 422, "idempotency-key-reused",
+		"Idempotency Key Reused",
+		"The Idempotency-Key was used before, with another body."
+	},
+	[PROBLEM_UNAVAILABLE] = {
+		ERRCODE_T_R_SERIALIZATION_FAILURE, 503, "service-unavailable",
+		"Service Unavailable",
+		"Others were in the way each time that the request was tried. Try again later."
+	},
+	[PROBLEM_NOT_DEPLOYED] = {
+		ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, 500, "system",
+		"No Schema Deployed", "This database has no deployed schema."
+	},
+	[PROBLEM_STORE_UNSAFE] = {
+		ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, 500, "system",
+		"Store Not Safe", "The store cannot be used until its owner has put something right."
+	},
+	[PROBLEM_SCHEMA_REFUSED] = {
+		ERRCODE_DMS_SCHEMA_REFUSED, 422, "schema-refused", "Schema Refused",
+		"The schema cannot be deployed; nothing was changed. See 'validationErrors' for each place."
+	},
+	[PROBLEM_NOT_PERMITTED] = {
+		ERRCODE_INSUFFICIENT_PRIVILEGE, 403, "security:authorization",
+		"Authorization Denied", "The role may not do this."
+	},
+	[PROBLEM_CASCADE_TOO_LARGE] = {
+		ERRCODE_PROGRAM_LIMIT_EXCEEDED, 400, "bad-request", "Bad Request",
+		"The change of identity would reach too many documents."
+	},
+	[PROBLEM_EDGES_DIFFER] = {
+		ERRCODE_DATA_CORRUPTED, 500, "system", "Edge Verification Failed",
+		"The reference edges of the document differ from its stored rows."
+	},
+	[PROBLEM_NOT_SUPPORTED] = {
+		ERRCODE_FEATURE_NOT_SUPPORTED, 400, "bad-request", "Bad Request",
+		"This change is not supported."
+	},
+};
+
+static const struct config_enum_entry unresolved_options[] = {
+	{"409", 409, false},
+	{"400", 400, false},
+	{NULL, 0, false}
+};
+
+static int	unresolved_status = 409;
+
+void
+ReportInit(void)
+{
+	DefineCustomEnumVariable("dms.unresolved_reference_status",
+							 "The status that says that a reference does not exist.",
+							 "An older generation of clients expects 400.",
+							 &unresolved_status, 409, unresolved_options,
+							 PGC_USERSET, 0, NULL, NULL, NULL);
+}
+
+Problem *
+ProblemNew(ProblemCase kind)
+{
+	Problem    *problem = palloc0(sizeof(Problem));
+
+	problem->kind = kind;
+	return problem;
+}
+
+/* Keep a finding, up to the limit. */
+static void
+AddFinding(Problem *problem, const char *path, char *message)
+{
+	Finding    *finding;
+
+	if (problem->count++ >= MAX_FINDINGS)
+	{
+		pfree(message);
+		return;
+	}
+	finding = palloc(sizeof(Finding));
+	finding->number = problem->count;
+	finding->path = path;
+	finding->message = message;
+	problem->findings = lappend(problem->findings, finding);
+}
+
+/* Format like psprintf, from a va_list that a macro provides. */
+#define FORMAT_INTO(target, format) \
+	do { \
+		StringInfoData formatted; \
+		initStringInfo(&formatted); \
+		for (;;) \
+		{ \
+			va_list args; \
+			int needed; \
+			va_start(args, format); \
+			needed = appendStringInfoVA(&formatted, format, args); \
+			va_end(args); \
+			if (needed == 0) \
+				break; \
+			enlargeStringInfo(&formatted, needed); \
+		} \
+		(target) = formatted.data; \
+	} while (0)
+
+/* Something is wrong at this path.  The message is a whole sentence. */
+void
+ProblemAt(Problem *problem, const char *path, const char *format,...)
+{
+	char	   *message;
+
+	FORMAT_INTO(message, format);
+	AddFinding(problem, path, message);
+}
+
+/* Something is wrong with the whole. */
+void
+ProblemNote(Problem *problem, const char *format,...)
+{
+	char	   *message;
+
+	FORMAT_INTO(message, format);
+	AddFinding(problem, NULL, message);
+}
+
+/* Findings in the order of their paths; those of one path as found. */
+static int
+CompareFindings(const ListCell *a, const ListCell *b)
+{
+	const Finding *left = lfirst(a);
+	const Finding *right = lfirst(b);
+	int			order = strcmp(left->path ? left->path : "",
+							   right->path ? right->path : "");
+
+	return order != 0 ? order : left->number - right->number;
+}
+
+/* "validationErrors": {path: [messages]} */
+static void
+AppendValidationErrors(StringInfo out, List *findings)
+{
+	const char *open = NULL;
+	ListCell   *cell;
+
+	appendStringInfoString(out, ", \"validationErrors\": {");
+	foreach(cell, findings)
+	{
+		Finding    *finding = lfirst(cell);
+
+		if (finding->path == NULL)
+			continue;
+		if (open != NULL && strcmp(open, finding->path) == 0)
+			appendStringInfoString(out, ", ");
+		else
+		{
+			appendStringInfoString(out, open != NULL ? "], " : "");
+			JsonAppendString(out, finding->path);
+			appendStringInfoString(out, ": [");
+			open = finding->path;
+		}
+		JsonAppendString(out, finding->message);
+	}
+	appendStringInfoString(out, open != NULL ? "]}" : "}");
+}
+
+/* "errors": [messages] */
+static void
+AppendErrors(StringInfo out, const Problem *problem)
+{
+	bool		first = true;
+	ListCell   *cell;
+
+	appendStringInfoString(out, ", \"errors\": [");
+	foreach(cell, problem->findings)
+	{
+		Finding    *finding = lfirst(cell);
+
+		if (finding->path != NULL)
+			continue;
+		appendStringInfoString(out, first ? "" : ", ");
+		first = false;
+		JsonAppendString(out, finding->message);
+	}
+	if (problem->count > MAX_FINDINGS)
+		appendStringInfo(out, "%s\"%d more are not listed.\"", first ? "" : ", ",
+						 problem->count - MAX_FINDINGS);
+	appendStringInfoChar(out, ']');
+}
+
+static int
+StatusOf(ProblemCase kind)
+{
+	return kind == PROBLEM_UNRESOLVED_REFERENCE ? unresolved_status : problem_cases[kind].status;
+}
+
+/* Stands before the status; inside of a string, its quotes would be escaped. */
+#define STATUS_MEMBER ", \"status\": "
+
+static void
+AppendCorrelationId(StringInfo out, const char *correlation_id)
+{
+	appendStringInfoString(out, ", \"correlationId\": ");
+	JsonAppendString(out, correlation_id);
+}
+
+/* The problem body as text, and its status; the correlation id may be NULL. */
+char *
+ProblemBody(Problem *problem, const char *correlation_id, int *status)
+{
+	const ProblemCaseInfo *info = &problem_cases[problem->kind];
+	StringInfoData out;
+
+	*status = StatusOf(problem->kind);
+	list_sort(problem->findings, CompareFindings);
+	initStringInfo(&out);
+	appendStringInfoString(&out, "{\"detail\": ");
+	JsonAppendString(&out, info->detail);
+	appendStringInfo(&out, ", \"type\": \"urn:ed-fi:api:%s\", \"title\": \"%s\"" STATUS_MEMBER "%d",
+					 info->type, info->title, *status);
+	if (correlation_id != NULL)
+		AppendCorrelationId(&out, correlation_id);
+	AppendValidationErrors(&out, problem->findings);
+	AppendErrors(&out, problem);
+	appendStringInfoChar(&out, '}');
+	return out.data;
+}
+
+/*
+ * The problem body of an error that was raised here, and its status; NULL when
+ * the error is somebody else's.
+ */
+char *
+ProblemBodyOfError(const ErrorData *error, const char *correlation_id, int *status)
+{
+	StringInfoData out;
+	const char *member;
+	char	   *rest;
+
+	if (error->domain == NULL || strcmp(error->domain, REPORT_DOMAIN) != 0 ||
+		error->detail == NULL)
+		return NULL;
+	member = strstr(error->detail, STATUS_MEMBER);
+	if (member == NULL)
+		return NULL;
+	*status = (int) strtol(member + strlen(STATUS_MEMBER), &rest, 10);
+	initStringInfo(&out);
+	appendBinaryStringInfo(&out, error->detail, rest - error->detail);
+	AppendCorrelationId(&out, correlation_id);
+	appendStringInfoString(&out, rest);
+	return out.data;
+}
+
+/* Raise the problem as an error. */
+void
+ProblemRaise(Problem *problem, const char *format,...)
+{
+	char	   *message;
+	int			status;
+	char	   *body = ProblemBody(problem, NULL, &status);
+
+	FORMAT_INTO(message, format);
+	ereport_domain(ERROR, REPORT_DOMAIN,
+				   (errcode(problem_cases[problem->kind].sqlstate),
+					errmsg_internal("%s", message),
+					errdetail_internal("%s", body),
+					problem->hint ? errhint("%s", problem->hint) : 0));
+	pg_unreachable();
+}
+
+/* Raise a problem without findings; the hint may be NULL. */
+void
+ReportError(ProblemCase kind, const char *hint, const char *format,...)
+{
+	Problem    *problem = ProblemNew(kind);
+	char	   *message;
+
+	FORMAT_INTO(message, format);
+	problem->hint = hint;
+	ProblemNote(problem, "%s", message);
+	ProblemRaise(problem, "%s", message);
+}
+
+/* Arguments without which there is nothing to do. */
+void
+RequireArguments(FunctionCallInfo fcinfo, int n, const char *const *names)
+{
+	for (int i = 0; i < n; i++)
+		if (PG_ARGISNULL(i))
+			ReportError(PROBLEM_ARGUMENT, NULL, "%s must not be null", names[i]);
+}

@@ -1,0 +1,302 @@
+/*
+ * cascade.c
+ *		Carrying a change of identity to all documents that depend on it.
+ *
+ * The closure is locked, and what the caller writes has its new rows.  What is
+ * left is done by resource type, to all documents of one at a time: see that no
+ * two references of a document contradict each other now, recompute the
+ * ReferentialIds of members from storage, and let the etags of all whose
+ * representation changed grow.
+ */
+#include "postgres.h"
+
+#include "base/faults.h"
+#include "base/ids.h"
+#include "base/report.h"
+#include "cascade/cascade.h"
+#include "cascade/identitylocks.h"
+#include "cascade/newids.h"
+#include "catalog/pg_type.h"
+#include "document/etag.h"
+#include "document/header.h"
+#include "document/projection.h"
+#include "engine/plan.h"
+#include "engine/store.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "model/modelcache.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+
+PG_FUNCTION_INFO_V1(dms_recompute_identities);
+
+/* From here on a cascade is worth a word. */
+#define LARGE_CASCADE 1000
+
+/* Documents whose identities are recomputed at a time, to bound memory. */
+#define BATCH 10000
+
+static const Oid move_types[] = {INT8OID, UUIDOID, TEXTOID, TEXTOID, UUIDOID, TEXTOID, TEXTOID};
+
+/* Two statements, so that identities can swap. */
+static Statement forget_identity = {
+	.sql = "DELETE FROM dms.ReferentialIdentity WHERE DocumentId OPERATOR(pg_catalog.=) $1",
+	.nargs = 1,
+	.argtypes = move_types,
+};
+
+static Statement claim_identity = {
+	.sql = "INSERT INTO dms.ReferentialIdentity (DocumentId, ReferentialId, ProjectName, ResourceName)"
+	" SELECT $1, $2, $3, $4 UNION ALL SELECT $1, $5, $6, $7 WHERE $5 IS NOT NULL",
+	.nargs = 7,
+	.argtypes = move_types,
+};
+
+/*
+ * Give a document the identity of its new body.  This comes before its root
+ * row is touched, so that there is one queue for each identity; one that is
+ * taken is a violation that the caller tells.
+ */
+void
+CascadeClaimIdentity(const FlatDocument *flat, int64 document_id)
+{
+	const ResourceModel *model = flat->model;
+	Datum		values[7];
+	char		nulls[] = "       ";
+
+	values[0] = Int64GetDatum(document_id);
+	values[1] = UUIDPGetDatum(&flat->primary);
+	values[2] = CStringGetTextDatum(model->project);
+	values[3] = CStringGetTextDatum(model->resource);
+	if (model->superclass_resource == NULL)
+		nulls[4] = nulls[5] = nulls[6] = 'n';
+	else
+	{
+		values[4] = UUIDPGetDatum(&flat->alias);
+		values[5] = CStringGetTextDatum(model->superclass_project);
+		values[6] = CStringGetTextDatum(model->superclass_resource);
+	}
+	StatementRun(&claim_identity, values, nulls, false, 0);
+}
+
+/* Let go of a document's identity, before it or another takes a new one. */
+void
+CascadeForgetIdentity(int64 document_id)
+{
+	Datum		values[1] = {Int64GetDatum(document_id)};
+
+	StatementRun(&forget_identity, values, NULL, false, 0);
+}
+
+/* What a batch of documents should be called now, as storage tells. */
+static void
+RecomputeBatch(Resource *resource, const int64 *ids, int n, NewIds *primary,
+			   NewIds *alias)
+{
+	int			found;
+	StoredIdentity *identities;
+
+	SnapshotBegin();
+	identities = ProjectionRead(resource, ids, n, &found);
+	SnapshotEnd();
+	for (int i = 0; i < found; i++)
+	{
+		if (!identities[i].complete)
+			ereport(ERROR,
+					(errcode(ERRCODE_DATA_CORRUPTED),
+					 errmsg("identity of document " INT64_FORMAT " cannot be read from storage",
+							identities[i].document_id)));
+		NewIdsAdd(primary, identities[i].document_id, &identities[i].primary);
+		if (alias)
+			NewIdsAdd(alias, identities[i].document_id, &identities[i].alias);
+	}
+}
+
+/* The new ReferentialIds of documents of one type. */
+static NewIds *
+RecomputeType(const char *project, const char *resource_name, const int64 *ids,
+			  int n)
+{
+	Resource   *resource = ResourceFind(project, resource_name);
+	const ResourceModel *model = resource->model;
+	NewIds	   *primary = NewIdsMake(model->project, model->resource, n);
+	NewIds	   *alias = NULL;
+	MemoryContext batch = AllocSetContextCreate(CurrentMemoryContext,
+												"dms cascade batch", ALLOCSET_DEFAULT_SIZES);
+
+	if (model->superclass_resource)
+		alias = NewIdsMake(model->superclass_project, model->superclass_resource, n);
+	for (int i = 0; i < n; i += BATCH)
+	{
+		MemoryContext saved = MemoryContextSwitchTo(batch);
+
+		CHECK_FOR_INTERRUPTS();
+		RecomputeBatch(resource, ids + i, Min(BATCH, n - i), primary, alias);
+		MemoryContextSwitchTo(saved);
+		MemoryContextReset(batch);
+	}
+	MemoryContextDelete(batch);
+	return NewIdsJoin(primary, alias);
+}
+
+/* Ids without some others, which are ascending. */
+static int64 *
+Without(const int64 *ids, int n, const int64 *some, int nsome, int *left)
+{
+	int64	   *others = palloc_extended(sizeof(int64) * Max(n, 1), MCXT_ALLOC_HUGE);
+
+	*left = 0;
+	for (int i = 0; i < n; i++)
+		if (!IdsHave(some, nsome, ids[i]))
+			others[(*left)++] = ids[i];
+	return others;
+}
+
+/* Recompute all members but some, which have their new identities already. */
+static void
+RecomputeMembers(const Closure *closure, const int64 *done, int ndone)
+{
+	NewIds	   *list = NULL;
+
+	for (ClosureType *t = closure->types; t != NULL; t = t->next)
+	{
+		int			n;
+		int64	   *ids = Without(t->ids, t->n, done, ndone, &n);
+
+		if (n > 0)
+			list = NewIdsJoin(list, RecomputeType(t->project, t->resource, ids, n));
+	}
+	if (list != NULL)
+		NewIdsReplace(list);
+}
+
+/* Members and parents by type; see that their references still agree. */
+static void
+CheckEqualities(const Closure *closure, const int64 *parents, int nparents)
+{
+	Problem    *problem = ProblemNew(PROBLEM_CASCADE_EQUALITY);
+	ClosureType *types = ClosureGroup(parents, nparents);
+
+	for (ClosureType *t = closure->types; t != NULL; t = t->next)
+		CascadeCheckEqualities(t->project, t->resource, t->ids, t->n, problem);
+	for (ClosureType *t = types; t != NULL; t = t->next)
+		CascadeCheckEqualities(t->project, t->resource, t->ids, t->n, problem);
+	if (problem->count > 0)
+		ProblemRaise(problem, "change of identity would leave documents whose references contradict each other");
+}
+
+/*
+ * All that follows from new identities.  Those that are done are not recomputed;
+ * documents that the caller writes bump their own etags.
+ */
+void
+CascadeRun(const Closure *closure, const int64 *done, int ndone,
+		   const int64 *written, int nwritten)
+{
+	int			nmembers;
+	int			nparents;
+	int			nothers;
+	int64	   *members = ClosureIds(closure, &nmembers);
+	int64	   *parents;
+	int64	   *changed;
+
+	parents = ClosureOuterParents(closure, &nparents);
+
+	/* First, because documents that contradict themselves have no identity. */
+	if (!FAULT_SKIP("equality"))
+		CheckEqualities(closure, parents, nparents);
+	if (!FAULT_SKIP("recompute"))
+		RecomputeMembers(closure, done, ndone);
+	members = Without(members, nmembers, written, nwritten, &nothers);
+	parents = Without(parents, nparents, written, nwritten, &nparents);
+	changed = palloc_extended(sizeof(int64) * Max(nothers + nparents, 1), MCXT_ALLOC_HUGE);
+	memcpy(changed, members, sizeof(int64) * nothers);
+	memcpy(changed + nothers, parents, sizeof(int64) * nparents);
+	qsort(changed, nothers + nparents, sizeof(int64), IdsCompare);
+	if (!FAULT_SKIP("parent_bump"))
+		EtagBumpAll(changed, nothers + nparents);
+	if (nothers + nparents >= LARGE_CASCADE)
+		ereport(NOTICE,
+				(errmsg("change of identity reached %d dependent documents and %d that refer to them",
+						nothers, nparents)));
+}
+
+static int64
+RecomputeTypes(const ClosureType *types)
+{
+	NewIds	   *list = NULL;
+
+	for (const ClosureType *t = types; t != NULL; t = t->next)
+		list = NewIdsJoin(list, RecomputeType(t->project, t->resource, t->ids, t->n));
+	return list != NULL ? NewIdsReplace(list) : 0;
+}
+
+/*
+ * Recompute the ReferentialIds of documents, behind a closed gate; how many were
+ * wrong?
+ */
+int64
+CascadeRecompute(const int64 *ids, int n)
+{
+	return RecomputeTypes(ClosureGroup(ids, n));
+}
+
+/* What could not be locked must be gone. */
+static void
+RefuseUnlocked(const int64 *ids, int n)
+{
+	StoredRows	rows;
+
+	SnapshotBegin();
+	HeadersRead(ids, n, &rows);
+	SnapshotEnd();
+	if (rows.nrows > 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("document " INT64_FORMAT " has no row in dms.IdentityLock",
+						DatumGetInt64(StoredRowValues(&rows, 0)[0]))));
+}
+
+/*
+ * Lock identities by (rank, DocumentId), as all do.  What was deleted meanwhile
+ * drops out.
+ */
+static void
+LockTypes(ClosureType *types)
+{
+	for (ClosureType *t = types; t != NULL; t = t->next)
+	{
+		int			nlocked;
+		int			nothers;
+		int64	   *locked = LockIdentities(t->ids, t->n, &nlocked);
+		int64	   *others = Without(t->ids, t->n, locked, nlocked, &nothers);
+
+		if (nothers > 0)
+			RefuseUnlocked(others, nothers);
+		t->ids = locked;
+		t->n = nlocked;
+	}
+}
+
+/* Recompute the ReferentialIds of given documents from their rows. */
+Datum
+dms_recompute_identities(PG_FUNCTION_ARGS)
+{
+	StoreSession session;
+	ClosureType *types;
+	int64	   *ids;
+	int			n;
+	int64		changed;
+
+	PreventCommandIfReadOnly("dms.recompute_identities()");
+	StoreGate(RowExclusiveLock);
+	StoreBegin(&session, RIGHTS_OF_OWNER);
+	ids = IdsOfArgument(PG_GETARG_ARRAYTYPE_P(0), &n);
+	types = ClosureGroup(ids, n);
+	if (!FAULT_SKIP("recompute_lock"))
+		LockTypes(types);
+	changed = RecomputeTypes(types);
+	StoreEnd(&session);
+	PG_RETURN_INT64(changed);
+}

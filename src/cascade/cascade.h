@@ -1,0 +1,25 @@
+/*
+ * cascade.h
+ *		What follows from a change of identity.
+ */
+#ifndef DMS_CASCADE_H
+#define DMS_CASCADE_H
+
+#include "postgres.h"
+
+#include "base/report.h"
+#include "cascade/closure.h"
+#include "document/flatten.h"
+
+extern void CascadeForgetIdentity(int64 document_id);
+extern void CascadeClaimIdentity(const FlatDocument *flat, int64 document_id);
+extern void CascadeRun(const Closure *closure, const int64 *done, int ndone,
+					   const int64 *written, int nwritten);
+
+extern int64 CascadeRecompute(const int64 *ids, int n);
+
+/* cascadeequality.c */
+extern void CascadeCheckEqualities(const char *project, const char *resource,
+								   const int64 *ids, int n, Problem *problem);
+
+#endif							/* DMS_CASCADE_H */

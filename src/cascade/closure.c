@@ -1,0 +1,492 @@
+/*
+ * closure.c
+ *		Locking the closure of a change of identity, to the fixpoint.
+ *
+ * The members are found while they are being locked: parents are asked for
+ * only behind the lock on their children, in a new statement, because only
+ * then can no new parent appear.  Members are locked by (rank, DocumentId), so
+ * that all cascades acquire in one order.
+ */
+#include "postgres.h"
+
+#include <limits.h>
+
+#include "access/xact.h"
+#include "base/faults.h"
+#include "base/grow.h"
+#include "base/ids.h"
+#include "base/report.h"
+#include "cascade/closure.h"
+#include "cascade/edgesources.h"
+#include "cascade/identitylocks.h"
+#include "catalog/pg_type.h"
+#include "engine/keyscan.h"
+#include "engine/plan.h"
+#include "engine/store.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+
+PG_FUNCTION_INFO_V1(dms_lock_identity_closure);
+
+static int	max_cascade_size = 0;
+
+/* A document that is to be locked. */
+typedef struct OpenMember
+{
+	int			rank;
+	int			type;
+	int64		id;
+} OpenMember;
+
+typedef struct OpenMembers
+{
+	OpenMember *members;
+	int			n;
+} OpenMembers;
+
+static const Oid id_array[] = {INT8ARRAYOID};
+
+static Statement read_types = {
+	.sql = "SELECT DocumentId, ProjectName::pg_catalog.text, ResourceName::pg_catalog.text"
+	" FROM dms.Document WHERE DocumentId OPERATOR(pg_catalog.=) ANY ($1)",
+	.nargs = 1,
+	.argtypes = id_array,
+};
+
+static const char *const edge_columns[] = {"childdocumentid", "parentdocumentid", "edgesourceid", "isidentitycomponent"};
+static const Oid edge_types[] = {INT8OID, INT8OID, INT8OID, BOOLOID};
+static const KeyScanTable edges_of_children = {
+	"dms", "referenceedge", edge_columns, edge_types, lengthof(edge_columns),.any_order = true
+};
+
+static Statement read_parents = {
+	.sql = "SELECT ChildDocumentId, ParentDocumentId, EdgeSourceId, IsIdentityComponent FROM dms.ReferenceEdge"
+	" WHERE ChildDocumentId OPERATOR(pg_catalog.=) ANY ($1)",
+	.nargs = 1,
+	.argtypes = id_array,
+};
+
+void
+ClosureInit(void)
+{
+	DefineCustomIntVariable("dms.max_cascade_size",
+							"Documents that one change of identity may reach.",
+							"A change that would reach more is refused; 0 means no limit.",
+							&max_cascade_size, 0, 0, INT_MAX, PGC_USERSET, 0,
+							NULL, NULL, NULL);
+}
+
+static int
+CompareOpen(const void *a, const void *b)
+{
+	return IdsCompare(&((const OpenMember *) a)->id, &((const OpenMember *) b)->id);
+}
+
+static void
+AddOpen(OpenMembers *open, int type, int64 id)
+{
+	OpenMember	member = {.rank = TypeByNumber(type)->rank,.type = type,.id = id};
+
+	APPEND(open->members, open->n, member);
+}
+
+/* Take the members of the lowest rank out of the open ones, ascending, once. */
+static OpenMember *
+TakeLowest(OpenMembers *open, int *n)
+{
+	OpenMember *taken = palloc_extended(sizeof(OpenMember) * Max(open->n, 1), MCXT_ALLOC_HUGE);
+	int			lowest = INT_MAX;
+	int			kept = 0;
+	int			unique = 0;
+
+	for (int i = 0; i < open->n; i++)
+		lowest = Min(lowest, open->members[i].rank);
+	*n = 0;
+	for (int i = 0; i < open->n; i++)
+	{
+		if (open->members[i].rank == lowest || FAULT_SKIP("rank_order"))
+			taken[(*n)++] = open->members[i];
+		else
+			open->members[kept++] = open->members[i];
+	}
+	open->n = kept;
+	qsort(taken, *n, sizeof(OpenMember), CompareOpen);
+	for (int i = 0; i < *n; i++)
+		if (i == 0 || taken[i].id != taken[unique - 1].id)
+			taken[unique++] = taken[i];
+	*n = unique;
+	return taken;
+}
+
+/* An edge to a parent, as a look sees it. */
+typedef struct SeenEdge
+{
+	int64		parent;
+	int64		source;
+	int64		identity;
+} SeenEdge;
+
+static int
+CompareSeen(const void *a, const void *b)
+{
+	const SeenEdge *left = a;
+	const SeenEdge *right = b;
+
+	if (left->parent != right->parent)
+		return left->parent < right->parent ? -1 : 1;
+	if (left->source != right->source)
+		return left->source < right->source ? -1 : 1;
+	return left->identity < right->identity ? -1 : left->identity > right->identity;
+}
+
+/* The edge to a parent that a row tells. */
+static SeenEdge
+EdgeOfRow(const StoredRows *rows, int row)
+{
+	const Datum *values = StoredRowValues(rows, row);
+
+	return (SeenEdge)
+	{
+		.parent = DatumGetInt64(values[1]),
+			.source = DatumGetInt64(values[2]),
+			.identity = DatumGetBool(values[3])
+	};
+}
+
+/* The edges of rows, sorted. */
+static SeenEdge *
+SeenEdges(const StoredRows *rows)
+{
+	SeenEdge   *edges = palloc_extended(sizeof(SeenEdge) * Max(rows->nrows, 1), MCXT_ALLOC_HUGE);
+
+	for (int i = 0; i < rows->nrows; i++)
+		edges[i] = EdgeOfRow(rows, i);
+	qsort(edges, rows->nrows, sizeof(SeenEdge), CompareSeen);
+	return edges;
+}
+
+/*
+ * A look at parents that decides whether the outcome is right, in a new
+ * snapshot behind the lock.  Where the transaction's snapshot is fixed it may
+ * be blind to what was committed meanwhile: then the latest state must say the
+ * same, or the transaction must be tried again.
+ */
+static void
+ReadParents(const int64 *ids, int n, StoredRows *seen)
+{
+	StoredRows	latest;
+
+	SnapshotBegin();
+	KeyReadIds(&edges_of_children, &read_parents, ids, n, seen);
+	SnapshotEnd();
+	if (!IsolationUsesXactSnapshot() || FAULT_SKIP("latest_look"))
+		return;
+	SnapshotBeginLatest();
+	KeyReadIds(&edges_of_children, &read_parents, ids, n, &latest);
+	SnapshotEnd();
+	if (seen->nrows != latest.nrows ||
+		memcmp(SeenEdges(seen), SeenEdges(&latest), sizeof(SeenEdge) * seen->nrows) != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("could not serialize access due to concurrent changes of references")));
+}
+
+/* Does any document refer to this one? */
+bool
+HasParents(int64 document_id)
+{
+	StoredRows	rows;
+
+	ReadParents(&document_id, 1, &rows);
+	return rows.nrows > 0;
+}
+
+/* Note one more document that refers to members, such as one written since. */
+void
+ClosureAddParent(Closure *closure, int64 parent)
+{
+	APPEND(closure->parents, closure->nparents, parent);
+}
+
+/* Note a parent, and open it if the edge is part of its identity. */
+static void
+OpenParent(Closure *closure, OpenMembers *open, const SeenEdge *edge)
+{
+	int			type;
+
+	ClosureAddParent(closure, edge->parent);
+	if (!edge->identity || ClosureHas(closure, edge->parent))
+		return;
+	type = EdgeSourceType(edge->source);
+	if (type < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("reference edge of document " INT64_FORMAT " has the unknown source " INT64_FORMAT,
+						edge->parent, edge->source)));
+	AddOpen(open, type, edge->parent);
+}
+
+/*
+ * Find the parents of what was just locked, and open those over identity
+ * components.  Behind the lock no new reference to a member can appear, of
+ * whatever kind; so all parents can be noted now.
+ */
+static void
+OpenParents(Closure *closure, OpenMembers *open, const int64 *ids, int n)
+{
+	MemoryContext look = AllocSetContextCreate(CurrentMemoryContext, "dms look at parents",
+											   ALLOCSET_DEFAULT_SIZES);
+	MemoryContext saved = MemoryContextSwitchTo(look);
+	StoredRows	rows;
+
+	ReadParents(ids, n, &rows);
+	MemoryContextSwitchTo(saved);
+	for (int i = 0; i < rows.nrows; i++)
+	{
+		SeenEdge	edge = EdgeOfRow(&rows, i);
+
+		OpenParent(closure, open, &edge);
+	}
+	MemoryContextDelete(look);
+}
+
+/* The members of one type, made if there are none yet. */
+static ClosureType *
+TypeOf(Closure *closure, int type)
+{
+	const KnownType *known = TypeByNumber(type);
+	ClosureType **link = &closure->types;
+	ClosureType *added;
+
+	for (ClosureType *t = closure->types; t != NULL; t = t->next)
+		if (strcmp(t->resource, known->resource) == 0 && strcmp(t->project, known->project) == 0)
+			return t;
+	while (*link != NULL && (*link)->rank <= known->rank)
+		link = &(*link)->next;
+	added = palloc0(sizeof(ClosureType));
+	added->project = pstrdup(known->project);
+	added->resource = pstrdup(known->resource);
+	added->rank = known->rank;
+	added->next = *link;
+	*link = added;
+	return added;
+}
+
+/* Put a document to the others of its type, once. */
+static void
+GroupMember(Closure *closure, int type, int64 id)
+{
+	ClosureType *t = TypeOf(closure, type);
+	bool		found;
+
+	hash_search(closure->members, &id, HASH_ENTER, &found);
+	if (found)
+		return;
+	APPEND(t->ids, t->n, id);
+	closure->size++;
+}
+
+static void
+AddMember(Closure *closure, int type, int64 id)
+{
+	GroupMember(closure, type, id);
+	if (max_cascade_size > 0 && closure->size > max_cascade_size)
+		ReportError(PROBLEM_CASCADE_TOO_LARGE,
+					"Raise dms.max_cascade_size, or set it to 0, if this is what you want.",
+					"change of identity would reach more than %d documents", max_cascade_size);
+}
+
+/* Is the document a member? */
+bool
+ClosureHas(const Closure *closure, int64 document_id)
+{
+	return hash_search(closure->members, &document_id, HASH_FIND, NULL) != NULL;
+}
+
+/* All members, ascending. */
+int64 *
+ClosureIds(const Closure *closure, int *n)
+{
+	int64	   *ids = palloc_extended(sizeof(int64) * Max(closure->size, 1), MCXT_ALLOC_HUGE);
+
+	*n = 0;
+	for (ClosureType *t = closure->types; t != NULL; t = t->next)
+	{
+		memcpy(ids + *n, t->ids, sizeof(int64) * t->n);
+		*n += t->n;
+	}
+	qsort(ids, *n, sizeof(int64), IdsCompare);
+	return ids;
+}
+
+/* Who refers to members without being one, ascending, each once. */
+int64 *
+ClosureOuterParents(const Closure *closure, int *n)
+{
+	int64	   *parents = palloc_extended(sizeof(int64) * Max(closure->nparents, 1), MCXT_ALLOC_HUGE);
+	int			found = 0;
+
+	for (int i = 0; i < closure->nparents; i++)
+		if (!ClosureHas(closure, closure->parents[i]))
+			parents[found++] = closure->parents[i];
+	*n = IdsSort(parents, found);
+	return parents;
+}
+
+static Closure *
+NewClosure(void)
+{
+	Closure    *closure = palloc0(sizeof(Closure));
+	HASHCTL		control = {0};
+
+	control.keysize = sizeof(int64);
+	control.entrysize = sizeof(int64);
+	control.hcxt = CurrentMemoryContext;
+	closure->members = hash_create("dms closure", 256, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	return closure;
+}
+
+/* Open the seeds; what is no document any more is left out. */
+static void
+OpenSeeds(OpenMembers *open, const int64 *seeds, int nseeds)
+{
+	Datum		values[1] = {Int8ArrayDatum(nseeds, seeds)};
+
+	SnapshotBegin();
+	StatementRun(&read_types, values, NULL, true, 0);
+	SnapshotEnd();
+	for (uint64 i = 0; i < SPI_processed; i++)
+		AddOpen(open, TypeByName(ResultName(i, 2), ResultName(i, 3)), ResultInt64(i, 1));
+	SPI_freetuptable(SPI_tuptable);
+}
+
+/* Lock what was taken from the open ones; returns what the lock returned. */
+static int64 *
+LockTaken(Closure *closure, const OpenMember *taken, int n, int *nlocked)
+{
+	int64	   *ids = palloc_extended(sizeof(int64) * Max(n, 1), MCXT_ALLOC_HUGE);
+	int64	   *locked;
+	int			at = 0;
+
+	for (int i = 0; i < n; i++)
+		ids[i] = taken[i].id;
+	if (closure->size > 0 && FAULT_SKIP("member_lock"))
+	{
+		*nlocked = n;
+		locked = ids;
+	}
+	else
+		locked = LockIdentities(ids, n, nlocked);
+
+	/* Both are ascending: a member that was deleted meanwhile drops out. */
+	for (int i = 0; i < n && at < *nlocked; i++)
+		if (taken[i].id == locked[at])
+		{
+			AddMember(closure, taken[i].type, taken[i].id);
+			at++;
+		}
+	return locked;
+}
+
+/*
+ * Lock the seeds and everything whose identity is made of theirs, rank by
+ * rank, until no parent is left that is not locked.
+ */
+Closure *
+ClosureLock(const int64 *seeds, int nseeds)
+{
+	Closure    *closure = NewClosure();
+	OpenMembers open = {0};
+
+	EdgeSourcesLoad();
+	OpenSeeds(&open, seeds, nseeds);
+	while (open.n > 0)
+	{
+		int			ntaken;
+		int			nlocked;
+		OpenMember *taken = TakeLowest(&open, &ntaken);
+		int64	   *locked;
+
+		CHECK_FOR_INTERRUPTS();
+		if (FAULT_SKIP("parents_behind_lock"))
+			for (int i = 0; i < ntaken; i++)
+				OpenParents(closure, &open, &taken[i].id, 1);
+		FAULT_PAUSE("before_closure_lock");
+		locked = LockTaken(closure, taken, ntaken, &nlocked);
+		if (nlocked > 0 && !FAULT_SKIP("parents_behind_lock") &&
+			!(closure->size > 1 && FAULT_SKIP("fixpoint")))
+			OpenParents(closure, &open, locked, nlocked);
+	}
+	return closure;
+}
+
+/* Documents by their types, without locks; the ids of a type are ascending. */
+ClosureType *
+ClosureGroup(const int64 *ids, int n)
+{
+	Closure    *groups = NewClosure();
+	OpenMembers open = {0};
+
+	EdgeSourcesLoad();
+	OpenSeeds(&open, ids, n);
+	if (open.n > 0)
+		qsort(open.members, open.n, sizeof(OpenMember), CompareOpen);
+	for (int i = 0; i < open.n; i++)
+		GroupMember(groups, open.members[i].type, open.members[i].id);
+	return groups->types;
+}
+
+/* The bigint[] of an argument, which has no NULLs: ascending, each once. */
+int64 *
+IdsOfArgument(ArrayType *array, int *n)
+{
+	Datum	   *elements;
+	bool	   *nulls;
+	int64	   *ids;
+
+	deconstruct_array(array, INT8OID, sizeof(int64), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE,
+					  &elements, &nulls, n);
+	ids = palloc(sizeof(int64) * Max(*n, 1));
+	for (int i = 0; i < *n; i++)
+	{
+		if (nulls[i])
+			ReportError(PROBLEM_ARGUMENT, NULL, "a document id must not be null");
+		ids[i] = DatumGetInt64(elements[i]);
+	}
+	*n = IdsSort(ids, *n);
+	return ids;
+}
+
+/* For callers that change identities in their own SQL. */
+Datum
+dms_lock_identity_closure(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	StoreSession session;
+	Closure    *closure;
+	int64	   *ids;
+	int			n;
+
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
+	PreventCommandIfReadOnly("dms.lock_identity_closure()");
+	StoreGate(RowExclusiveLock);
+	StoreBegin(&session, RIGHTS_OF_OWNER);
+	ids = IdsOfArgument(PG_GETARG_ARRAYTYPE_P(0), &n);
+	IdentitiesMakeRoom(ids, n);
+	closure = ClosureLock(ids, n);
+	ids = ClosureIds(closure, &n);
+	for (int i = 0; i < n; i++)
+	{
+		Datum		value = Int64GetDatum(ids[i]);
+		bool		isnull = false;
+
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, &value, &isnull);
+	}
+	StoreEnd(&session);
+	PG_RETURN_NULL();
+}

@@ -1,0 +1,126 @@
+/*
+ * edgesources.c
+ *		Which resource type is behind an edge source, and its rank.
+ *
+ * A cascade meets documents by their edges.  That the edge source tells the
+ * type spares it a look at each document.
+ */
+#include "postgres.h"
+
+#include "cascade/edgesources.h"
+#include "engine/plan.h"
+#include "engine/store.h"
+#include "utils/hsearch.h"
+#include "utils/memutils.h"
+
+/* The type at which references of an edge source start. */
+typedef struct SourceType
+{
+	int64		source;			/* hash key */
+	int			type;			/* index into known_types */
+} SourceType;
+
+/* Loaded once per state of the models. */
+static uint64 sources_generation = 0;
+static MemoryContext sources_context = NULL;
+static HTAB *sources = NULL;
+static KnownType *known_types = NULL;
+static int	nknown_types = 0;
+
+static Statement read_sources = {
+	.sql = "SELECT s.EdgeSourceId, m.ProjectName::pg_catalog.text, m.ResourceName::pg_catalog.text, m.IdentityRank"
+	" FROM (SELECT ProjectName, ResourceName, IdentityRank,"
+	" pg_catalog.concat(ProjectName, '.', ResourceName) AS Name FROM dms.ResourceModel"
+	" WHERE Kind::pg_catalog.text OPERATOR(pg_catalog.<>) 'abstract' OFFSET 0) AS m"
+	" LEFT JOIN (SELECT EdgeSourceId, pg_catalog.split_part(EdgeSourceKey, ':', 1) AS Name"
+	" FROM dms.EdgeSource OFFSET 0) AS s ON s.Name OPERATOR(pg_catalog.=) m.Name"
+	" ORDER BY m.ProjectName, m.ResourceName",
+};
+
+/* Remember one row of read_sources; rows come sorted by type. */
+static void
+AddSource(HTAB *table, KnownType *types, int *ntypes, uint64 row)
+{
+	const char *project = ResultName(row, 2);
+	const char *resource = ResultName(row, 3);
+	KnownType  *last = *ntypes > 0 ? &types[*ntypes - 1] : NULL;
+	bool		found;
+	int64		source;
+
+	if (last == NULL || strcmp(last->project, project) != 0 || strcmp(last->resource, resource) != 0)
+	{
+		last = &types[(*ntypes)++];
+		strlcpy(last->project, project, sizeof(last->project));
+		strlcpy(last->resource, resource, sizeof(last->resource));
+		last->rank = ResultInt32(row, 4);
+	}
+	if (ResultText(row, 1) == NULL)
+		return;					/* the type refers to nothing */
+	source = ResultInt64(row, 1);
+	((SourceType *) hash_search(table, &source, HASH_ENTER, &found))->type = *ntypes - 1;
+}
+
+/* Know the type and rank behind every edge source. */
+void
+EdgeSourcesLoad(void)
+{
+	uint64		generation = StoreGeneration();
+	MemoryContext context;
+	HASHCTL		control = {0};
+	HTAB	   *table;
+	KnownType  *types;
+	int			ntypes = 0;
+
+	if (sources != NULL && sources_generation == generation)
+		return;
+	SnapshotBeginCatalog();
+	StatementRun(&read_sources, NULL, NULL, true, 0);
+	SnapshotEnd();
+	context = AllocSetContextCreate(CurrentMemoryContext, "dms edge sources", ALLOCSET_DEFAULT_SIZES);
+	control.keysize = sizeof(int64);
+	control.entrysize = sizeof(SourceType);
+	control.hcxt = context;
+	table = hash_create("dms edge sources", 1024, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	types = MemoryContextAlloc(context, sizeof(KnownType) * Max(SPI_processed, 1));
+	for (uint64 i = 0; i < SPI_processed; i++)
+		AddSource(table, types, &ntypes, i);
+	SPI_freetuptable(SPI_tuptable);
+
+	/* Complete now: put it in the place of the old one. */
+	if (sources_context != NULL)
+		MemoryContextDelete(sources_context);
+	MemoryContextSetParent(context, TopMemoryContext);
+	sources_context = context;
+	sources = table;
+	known_types = types;
+	nknown_types = ntypes;
+	sources_generation = generation;
+}
+
+/* The number of a type. */
+int
+TypeByName(const char *project, const char *resource)
+{
+	for (int i = 0; i < nknown_types; i++)
+		if (strcmp(known_types[i].resource, resource) == 0 &&
+			strcmp(known_types[i].project, project) == 0)
+			return i;
+	ereport(ERROR,
+			(errcode(ERRCODE_DATA_CORRUPTED),
+			 errmsg("there is no model of \"%s.%s\"", project, resource)));
+}
+
+/* The number of the type whose documents have edges of this source; -1: none. */
+int
+EdgeSourceType(int64 source)
+{
+	const SourceType *found = hash_search(sources, &source, HASH_FIND, NULL);
+
+	return found != NULL ? found->type : -1;
+}
+
+const KnownType *
+TypeByNumber(int type)
+{
+	return &known_types[type];
+}

@@ -1,0 +1,189 @@
+/*
+ * identitylocks.c
+ *		Update locks on identities, and the queue for them.
+ *
+ * Who changes or deletes identities locks their dms.IdentityLock rows FOR
+ * UPDATE.  New sharers overtake who waits for such a lock, on a busy document
+ * without end; so if the locks are not free, we queue at the gate, which is
+ * fair, and behind which nobody takes new locks.
+ */
+#include "postgres.h"
+
+#include "base/faults.h"
+#include "cascade/identitylocks.h"
+#include "catalog/pg_type.h"
+#include "engine/keywrite.h"
+#include "engine/plan.h"
+#include "engine/store.h"
+
+static const Oid id_array[] = {INT8ARRAYOID};
+static const Oid id_type[] = {INT8OID};
+
+static const char *const lock_columns[] = {"documentid"};
+static const KeyScanTable locks = {"dms", "identitylock", lock_columns, id_type, 1};
+
+#define LOCK_SQL \
+	"SELECT DocumentId FROM dms.IdentityLock WHERE DocumentId OPERATOR(pg_catalog.=) ANY ($1)" \
+	" ORDER BY DocumentId FOR UPDATE"
+
+static Statement lock_update[2] = {
+	{.sql = LOCK_SQL,.nargs = 1,.argtypes = id_array},
+	{.sql = LOCK_SQL " NOWAIT",.nargs = 1,.argtypes = id_array},
+};
+static Statement lock_free = {.sql = LOCK_SQL " SKIP LOCKED",.nargs = 1,.argtypes = id_array};
+
+static Statement count_locks = {
+	.sql = "SELECT pg_catalog.count(*) FROM dms.IdentityLock WHERE DocumentId OPERATOR(pg_catalog.=) ANY ($1)",
+	.nargs = 1,
+	.argtypes = id_array,
+};
+
+static Statement newest_deploy = {
+	.sql = "SELECT pg_catalog.max(EffectiveSchemaId) FROM dms.EffectiveSchema",
+};
+
+/* Identities that were locked, ascending; there is room for those asked for. */
+typedef struct TakenIds
+{
+	int64	   *ids;
+	int			n;
+	int			room;
+} TakenIds;
+
+static void
+AddLocked(const Datum *values, void *arg)
+{
+	TakenIds   *locked = arg;
+
+	if (locked->n == locked->room)
+		RefuseRow("more rows than it was asked for");
+	locked->ids[locked->n++] = DatumGetInt64(values[0]);
+}
+
+static void
+LockBySql(Datum ids, TakenIds *locked)
+{
+	StatementRun(&lock_update[StoreLockNowait()], &ids, NULL, false, 0);
+	for (uint64 i = 0; i < SPI_processed; i++)
+	{
+		Datum		id = Int64GetDatum(ResultInt64(i, 1));
+
+		AddLocked(&id, locked);
+	}
+	SPI_freetuptable(SPI_tuptable);
+}
+
+static void
+LockOneBySql(const Datum *values, void *arg)
+{
+	int64		id = DatumGetInt64(values[0]);
+
+	LockBySql(Int8ArrayDatum(1, &id), arg);
+}
+
+/* Lock identities for update, waiting; what is gone is not returned. */
+int64 *
+LockIdentities(const int64 *ids, int n, int *nlocked)
+{
+	TakenIds	locked = {.ids = palloc_extended(sizeof(int64) * Max(n, 1), MCXT_ALLOC_HUGE),.room = n};
+
+	if (!KeyLock(&locks, ids, n, StoreLockNowait() ? LockWaitError : LockWaitBlock,
+				 AddLocked, LockOneBySql, &locked))
+		LockBySql(Int8ArrayDatum(n, ids), &locked);
+	*nlocked = locked.n;
+	return locked.ids;
+}
+
+/* The number that a statement gives, whatever the transaction's snapshot sees. */
+static int64
+NumberNow(Statement *statement, Datum *values)
+{
+	Datum		value;
+	int64		number;
+	bool		isnull;
+
+	SnapshotBeginLatest();
+	StatementRun(statement, values, NULL, true, 0);
+	SnapshotEnd();
+	ResultExpect(id_type);
+	value = ResultDatum(0, 1, &isnull);
+	number = isnull ? 0 : DatumGetInt64(value);
+	SPI_freetuptable(SPI_tuptable);
+	return number;
+}
+
+/*
+ * Close the gate.  While we wait for it a deploy may pass, and the model that
+ * we work with is an old one then.
+ */
+static void
+CloseGate(void)
+{
+	int64		deploy = NumberNow(&newest_deploy, NULL);
+
+	FAULT_PAUSE("before_gate_closes");
+	StoreGateClose();
+	if (NumberNow(&newest_deploy, NULL) != deploy && !FAULT_SKIP("same_deploy"))
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("could not serialize access due to a concurrent deploy")));
+}
+
+/* Identities to try to lock, and whether all that are there could be. */
+typedef struct LockAttempt
+{
+	const int64 *ids;
+	int			n;
+	bool		free;
+} LockAttempt;
+
+static bool
+TryIdentities(void *arg)
+{
+	LockAttempt *attempt = arg;
+	Datum		values[1] = {Int8ArrayDatum(attempt->n, attempt->ids)};
+	uint64		locked = StatementRun(&lock_free, values, NULL, false, 0);
+
+	attempt->free = locked == (uint64) attempt->n ||
+		locked == (uint64) NumberNow(&count_locks, values);
+	return false;
+}
+
+/* Is nobody's lock in the way of an update lock on all of them? */
+static bool
+IdentitiesAreFree(const int64 *ids, int n)
+{
+	LockAttempt attempt = {.ids = ids,.n = n};
+
+	(void) Attempt(TryIdentities, &attempt);
+	return attempt.free;
+}
+
+/* To be called before a change of identities takes its first row lock. */
+void
+IdentitiesMakeRoom(const int64 *ids, int n)
+{
+	if (n == 0 || StoreLockNowait() || FAULT_SKIP("fair_gate") || IdentitiesAreFree(ids, n))
+		return;
+	CloseGate();
+}
+
+/*
+ * Lock one identity whose change needs no other lock before it; false when it
+ * is gone.  While it is free this is one statement.
+ */
+bool
+LockIdentityFirst(int64 document_id)
+{
+	Datum		values[1] = {Int8ArrayDatum(1, &document_id)};
+	int			nlocked;
+
+	if (!StoreLockNowait() && !FAULT_SKIP("fair_gate"))
+	{
+		if (StatementRun(&lock_free, values, NULL, false, 0) == 1)
+			return true;
+		CloseGate();
+	}
+	LockIdentities(&document_id, 1, &nlocked);
+	return nlocked == 1;
+}

@@ -1,0 +1,450 @@
+/*
+ * body.c
+ *		Parsing a body and bringing it into canonical form.
+ *
+ * The walk follows the scopes of the model and changes the tree in place: what
+ * the schema does not know, nulls and empty objects go, values become
+ * canonical.  What is left is what will be stored, and every later step can
+ * take it as it is.  All faults of a stage are reported together.
+ */
+#include "postgres.h"
+
+#include "base/report.h"
+#include "document/body.h"
+#include "miscadmin.h"
+#include "model/value.h"
+#include "utils/guc.h"
+
+typedef enum UnknownProperties
+{
+	UNKNOWN_DROP,
+	UNKNOWN_NOTICE,
+	UNKNOWN_REFUSE
+}			UnknownProperties;
+
+static const struct config_enum_entry unknown_options[] = {
+	{"drop", UNKNOWN_DROP, false},
+	{"notice", UNKNOWN_NOTICE, false},
+	{"refuse", UNKNOWN_REFUSE, false},
+	{NULL, 0, false}
+};
+
+static int	unknown_properties = UNKNOWN_DROP;
+
+typedef struct BodyState
+{
+	const ResourceModel *model;
+	Problem    *schema;			/* faults of the stage of the schema */
+	Problem    *decimals;		/* and of the one behind it */
+} BodyState;
+
+static void CheckObject(BodyState *state, int scope, JNode *object);
+static void CheckMembers(BodyState *state, const ScopeModel *scope, JNode *object);
+
+void
+BodyInit(void)
+{
+	DefineCustomEnumVariable("dms.unknown_properties",
+							 "What to do with properties that the schema does not know.",
+							 NULL, &unknown_properties, UNKNOWN_DROP, unknown_options,
+							 PGC_USERSET, 0, NULL, NULL, NULL);
+}
+
+/* Properties of a response that clients send back; nobody means them. */
+static bool
+IsOfResponse(const char *name)
+{
+	return strcmp(name, "_etag") == 0 || strcmp(name, "_lastModifiedDate") == 0 ||
+		strcmp(name, "link") == 0;
+}
+
+/* A body whose document has no id yet must not have one, in any case. */
+static void
+RefuseId(const JNode *body)
+{
+	Problem    *problem = NULL;
+
+	foreach_child(child, body)
+	{
+		if (pg_strcasecmp(child->name, "id") != 0)
+			continue;
+		if (problem == NULL)
+			problem = ProblemNew(PROBLEM_BODY_NOT_VALID);
+		ProblemAt(problem, JsonTreePath(child),
+				  "must not be given: the id of a document is assigned by the store.");
+	}
+	if (problem != NULL)
+		ProblemRaise(problem, "document is not valid");
+}
+
+/* Take the "id" out of the body; *id is its text. */
+static void
+TakeId(JNode *body, const char **id)
+{
+	JNode	  **link = &body->first;
+
+	*id = NULL;
+	body->last = NULL;
+	while (*link != NULL)
+	{
+		JNode	   *child = *link;
+		bool		exact = strcmp(child->name, "id") == 0;
+
+		if (exact && child->kind != JNODE_NULL)
+			*id = child->kind == JNODE_STRING ? child->text : "";
+		if (exact)
+		{
+			*link = child->next;
+			body->nchildren--;
+			continue;
+		}
+		body->last = child;
+		link = &child->next;
+	}
+}
+
+/* Parse a body.  What is not JSON, or not an object, is refused here. */
+JNode *
+BodyParse(const char *text, int len, BodyPurpose purpose, const char **id)
+{
+	JsonFault	fault;
+	JNode	   *body = JsonTreeParse(text, len, &fault);
+	Problem    *problem;
+	ListCell   *cell;
+
+	if (body != NULL && body->kind == JNODE_OBJECT)
+	{
+		if (purpose == BODY_FOR_UPSERT)
+			RefuseId(body);
+		TakeId(body, id);
+		return body;
+	}
+	problem = ProblemNew(PROBLEM_BODY_NOT_VALID);
+	foreach(cell, fault.duplicates)
+		ProblemAt(problem, JsonTreePath(lfirst(cell)), "%s", fault.message);
+	if (body == NULL && fault.duplicates == NIL)
+		ProblemAt(problem, fault.path, "%s", fault.message);
+	if (body != NULL)
+		ProblemAt(problem, "$", "must be an object, not %s.", JsonTreeKindName(body));
+	ProblemRaise(problem, "document is not valid");
+}
+
+/* The property of that name; properties are in byte order. */
+static const PropertyModel *
+FindProperty(const ScopeModel *scope, const char *name)
+{
+	int			low = 0;
+	int			high = scope->nproperties;
+
+	while (low < high)
+	{
+		int			middle = (low + high) / 2;
+		int			order = strcmp(name, scope->properties[middle].name);
+
+		if (order == 0)
+			return &scope->properties[middle];
+		if (order < 0)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return NULL;
+}
+
+/* A property that the schema does not know. */
+static void
+CheckUnknown(BodyState *state, JNode *node)
+{
+	if (unknown_properties == UNKNOWN_DROP || IsOfResponse(node->name))
+		return;
+	if (unknown_properties == UNKNOWN_REFUSE)
+		ProblemAt(state->schema, JsonTreePath(node), "is not a property of this resource.");
+	else
+		ereport(NOTICE,
+				(errmsg("property \"%s\" is not known and was ignored", JsonTreePath(node))));
+}
+
+static void
+CheckValue(BodyState *state, const PropertyModel *property, JNode *node)
+{
+	ValueFault	fault;
+
+	if (!ValueCanonicalise(node, &property->value, property->trim, &fault))
+		ProblemAt(fault.decimal ? state->decimals : state->schema,
+				  JsonTreePath(node), "%s", fault.message);
+}
+
+/*
+ * Does an object hold nothing that the schema knows?  Objects below it count
+ * when they hold something; arrays and references do, even empty ones.
+ */
+static bool
+HoldsNothing(const ResourceModel *model, int scope, const JNode *object)
+{
+	foreach_child(child, object)
+	{
+		const PropertyModel *property;
+
+		if (child->kind == JNODE_NULL)
+			continue;
+		property = FindProperty(&model->scopes[scope], child->name);
+		if (property == NULL)
+			continue;
+		if (child->kind != JNODE_OBJECT || property->scope < 0 ||
+			property->kind == PROPERTY_REFERENCE ||
+			!HoldsNothing(model, property->scope, child))
+			return false;
+	}
+	return true;
+}
+
+/* Is every element null, or an object that holds nothing? */
+static bool
+OnlyEmptyObjects(const ResourceModel *model, int scope, const JNode *array)
+{
+	foreach_child(child, array)
+	{
+		if (child->kind == JNODE_NULL)
+			continue;
+		if (child->kind != JNODE_OBJECT || !HoldsNothing(model, scope, child))
+			return false;
+	}
+	return true;
+}
+
+/* Equal elements, for "uniqueItems". */
+static void
+CheckUniqueItems(BodyState *state, JNode *array)
+{
+	int			n = 0;
+	char	  **texts = palloc(sizeof(char *) * Max(array->nchildren, 1));
+
+	foreach_child(child, array)
+	{
+		StringInfoData text;
+
+		initStringInfo(&text);
+		JsonTreeCanonical(&text, child, NULL);
+		texts[n++] = text.data;
+	}
+	qsort(texts, n, sizeof(char *), pg_qsort_strcmp);
+	for (int i = 1; i < n; i++)
+		if (strcmp(texts[i - 1], texts[i]) == 0)
+		{
+			ProblemAt(state->schema, JsonTreePath(array), "must not hold equal elements.");
+			return;
+		}
+}
+
+/* Elements that are null are dropped; the others must be objects. */
+static void
+CheckElements(BodyState *state, const PropertyModel *property, JNode *array)
+{
+	JNode	  **link = &array->first;
+
+	array->last = NULL;
+	while (*link != NULL)
+	{
+		JNode	   *child = *link;
+
+		if (child->kind == JNODE_NULL)
+		{
+			*link = child->next;
+			array->nchildren--;
+			continue;
+		}
+		if (child->kind != JNODE_OBJECT)
+			ProblemAt(state->schema, JsonTreePath(child), "must be an object, not %s.",
+					  JsonTreeKindName(child));
+		else
+			CheckObject(state, property->scope, child);
+		array->last = child;
+		link = &child->next;
+	}
+}
+
+/* An array; false when it counts as absent. */
+static bool
+CheckArray(BodyState *state, const PropertyModel *property, JNode *node)
+{
+	if (node->kind != JNODE_ARRAY)
+	{
+		ProblemAt(state->schema, JsonTreePath(node), "must be an array, not %s.",
+				  JsonTreeKindName(node));
+		return true;
+	}
+	if (node->parent->parent == NULL &&
+		OnlyEmptyObjects(state->model, property->scope, node))
+	{
+		/* What nobody knows in them is told all the same. */
+		foreach_child(child, node)
+			if (child->kind == JNODE_OBJECT)
+			CheckMembers(state, &state->model->scopes[property->scope], child);
+		return false;
+	}
+	CheckElements(state, property, node);
+	if (node->nchildren < property->min_items)
+		ProblemAt(state->schema, JsonTreePath(node), "must hold at least %d element%s.",
+				  property->min_items, property->min_items == 1 ? "" : "s");
+	if (property->max_items >= 0 && node->nchildren > property->max_items)
+		ProblemAt(state->schema, JsonTreePath(node), "must hold at most %d element%s.",
+				  property->max_items, property->max_items == 1 ? "" : "s");
+	if (property->unique_items)
+		CheckUniqueItems(state, node);
+	return true;
+}
+
+/* What must be there and is not. */
+static void
+CheckRequired(BodyState *state, const ScopeModel *scope, JNode *object)
+{
+	for (int i = 0; i < scope->nproperties; i++)
+	{
+		const PropertyModel *property = &scope->properties[i];
+
+		if (property->required && JsonTreeMember(object, property->name) == NULL)
+			ProblemAt(state->schema,
+					  psprintf("%s.%s", JsonTreePath(object), property->name),
+					  "is required.");
+	}
+}
+
+/* Empty arrays have passed the schema, and stand for nothing. */
+static void
+DropEmptyArrays(JNode *object)
+{
+	JNode	  **link = &object->first;
+
+	object->last = NULL;
+	while (*link != NULL)
+	{
+		JNode	   *child = *link;
+
+		if (child->kind == JNODE_ARRAY && child->nchildren == 0)
+		{
+			*link = child->next;
+			object->nchildren--;
+			continue;
+		}
+		object->last = child;
+		link = &child->next;
+	}
+}
+
+/*
+ * An object below another; false when it counts as absent.  One that holds
+ * nothing, or nothing but nulls and what nobody knows, is absent: it need not
+ * have what its schema requires.  A reference stays, for others to find it
+ * incomplete.
+ */
+static bool
+CheckNested(BodyState *state, const PropertyModel *property, JNode *node)
+{
+	const ScopeModel *scope = &state->model->scopes[property->scope];
+
+	if (node->kind != JNODE_OBJECT)
+	{
+		ProblemAt(state->schema, JsonTreePath(node), "must be an object, not %s.",
+				  JsonTreeKindName(node));
+		return true;
+	}
+	CheckMembers(state, scope, node);
+	if (node->nchildren == 0 && property->kind != PROPERTY_REFERENCE)
+		return false;
+	CheckRequired(state, scope, node);
+	DropEmptyArrays(node);
+	return node->nchildren > 0 || property->kind == PROPERTY_REFERENCE;
+}
+
+/* One member of an object; false when it is to be dropped. */
+static bool
+CheckMember(BodyState *state, const ScopeModel *scope, JNode *node)
+{
+	const PropertyModel *property;
+
+	if (node->kind == JNODE_NULL)
+		return false;
+	property = FindProperty(scope, node->name);
+	if (property == NULL)
+	{
+		CheckUnknown(state, node);
+		return false;
+	}
+	node->meaning = property;
+	switch ((PropertyKind) property->kind)
+	{
+		case PROPERTY_SCALAR:
+		case PROPERTY_DESCRIPTOR:
+		case PROPERTY_MEMBER:
+			CheckValue(state, property, node);
+			return true;
+		case PROPERTY_ARRAY:
+			return CheckArray(state, property, node);
+		case PROPERTY_REFERENCE:
+		case PROPERTY_OBJECT:
+		case PROPERTY_EXTENSION:
+			return CheckNested(state, property, node);
+	}
+	return false;
+}
+
+/* The members of an object, and all below them. */
+static void
+CheckMembers(BodyState *state, const ScopeModel *scope, JNode *object)
+{
+	JNode	  **link = &object->first;
+
+	CHECK_FOR_INTERRUPTS();
+	object->last = NULL;
+	while (*link != NULL)
+	{
+		JNode	   *child = *link;
+
+		if (!CheckMember(state, scope, child))
+		{
+			*link = child->next;
+			object->nchildren--;
+			continue;
+		}
+		object->last = child;
+		link = &child->next;
+	}
+}
+
+/* An object and all below it. */
+static void
+CheckObject(BodyState *state, int scope_index, JNode *object)
+{
+	const ScopeModel *scope = &state->model->scopes[scope_index];
+
+	CheckMembers(state, scope, object);
+	CheckRequired(state, scope, object);
+	DropEmptyArrays(object);
+}
+
+/* Raise the problem if anything was found. */
+static void
+RaiseIfFound(Problem *problem)
+{
+	if (problem->count > 0)
+		ProblemRaise(problem, "document is not valid");
+}
+
+/*
+ * Bring a body into canonical form; refuse it when a value or its structure
+ * does not fit the schema, or when it misses an id that it needs.
+ */
+void
+BodyCheck(const ResourceModel *model, JNode *body, bool id_missing)
+{
+	BodyState	state;
+
+	state.model = model;
+	state.schema = ProblemNew(PROBLEM_BODY_NOT_VALID);
+	state.decimals = ProblemNew(PROBLEM_BODY_NOT_VALID);
+	CheckObject(&state, 0, body);
+	if (id_missing)
+		ProblemAt(state.schema, "$.id", "is required.");
+	RaiseIfFound(state.schema);
+	RaiseIfFound(state.decimals);
+}

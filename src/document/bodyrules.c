@@ -1,0 +1,285 @@
+/*
+ * bodyrules.c
+ *		Rules that span several values of a body: equal values, complete
+ *		references, no reference or element twice, no ambiguous identity.
+ *
+ * Each rule is a stage of its own; the first that finds something answers.
+ */
+#include "postgres.h"
+
+#include "base/lowercase.h"
+#include "base/report.h"
+#include "base/uuid.h"
+#include "document/body.h"
+#include "miscadmin.h"
+
+/* An element of an array, and what must be unique about it. */
+typedef struct ElementKey
+{
+	char	   *key;
+	JNode	   *element;
+	int			position;		/* in document order */
+} ElementKey;
+
+static bool
+IsDescriptorPath(const char *path)
+{
+	size_t		length = strlen(path);
+
+	return length >= 10 && strcmp(path + length - 10, "Descriptor") == 0;
+}
+
+/* Descriptors are the same in any case. */
+static bool
+SameValue(const JNode *a, const JNode *b, bool descriptor)
+{
+	Assert(a->text &&b->text);
+	if (descriptor)
+		return strcmp(LowerInvariant(a->text, a->length),
+					  LowerInvariant(b->text, b->length)) == 0;
+	return strcmp(a->text, b->text) == 0;
+}
+
+/* Do all these values equal that one? */
+static bool
+AllEqual(List *nodes, const JNode *value, bool descriptor)
+{
+	ListCell   *cell;
+
+	foreach(cell, nodes)
+		if (!SameValue(lfirst(cell), value, descriptor))
+		return false;
+	return true;
+}
+
+/* Every value at one path must equal every value at the other. */
+static void
+CheckEquality(Problem *problem, const EqualityModel *equality, JNode *body)
+{
+	List	   *sources = NIL;
+	List	   *targets = NIL;
+	bool		descriptor = IsDescriptorPath(equality->source);
+
+	JsonTreeSelect(body, equality->source, &sources);
+	JsonTreeSelect(body, equality->target, &targets);
+	if (sources == NIL || targets == NIL)
+		return;
+	if (AllEqual(sources, linitial(targets), descriptor) &&
+		AllEqual(targets, linitial(targets), descriptor))
+		return;
+	ProblemAt(problem, equality->source, "must be equal to %s.", equality->target);
+	ProblemAt(problem, equality->target, "must be equal to %s.", equality->source);
+}
+
+/* A reference must name all values that identify its target. */
+static void
+CheckComplete(Problem *problem, const ReferenceModel *reference, JNode *body)
+{
+	List	   *nodes = NIL;
+	ListCell   *cell;
+
+	JsonTreeSelect(body, reference->path, &nodes);
+	foreach(cell, nodes)
+	{
+		JNode	   *node = lfirst(cell);
+
+		for (int i = 0; i < reference->nmembers; i++)
+			if (JsonTreeMember(node, reference->members[i].name) == NULL)
+				ProblemAt(problem, JsonTreePath(node), "is incomplete: %s is missing.",
+						  reference->members[i].name);
+	}
+}
+
+static int
+CompareKeys(const void *a, const void *b)
+{
+	const ElementKey *left = a;
+	const ElementKey *right = b;
+	int			order = strcmp(left->key, right->key);
+
+	return order != 0 ? order : left->position - right->position;
+}
+
+/* 1st, 2nd, 3rd, 11th, ... */
+static char *
+Ordinal(int n)
+{
+	static const char *const endings[] = {"th", "st", "nd", "rd"};
+	int			last = n % 10;
+
+	return psprintf("%d%s", n, n / 10 % 10 == 1 || last > 3 ? endings[0] : endings[last]);
+}
+
+/* Report every element whose key stood before. */
+static void
+ReportDuplicates(Problem *problem, ElementKey *keys, int n, const char *what)
+{
+	qsort(keys, n, sizeof(ElementKey), CompareKeys);
+	for (int i = 1; i < n; i++)
+		if (strcmp(keys[i - 1].key, keys[i].key) == 0)
+			ProblemAt(problem, JsonTreePath(keys[i].element->parent),
+					  "the %s element %s.", Ordinal(keys[i].element->index + 1), what);
+}
+
+/* The values of an element at these places, as one text. */
+static char *
+KeyOf(JNode *element, char **members, int nmembers)
+{
+	StringInfoData key;
+
+	initStringInfo(&key);
+	for (int i = 0; i < nmembers; i++)
+	{
+		JNode	   *value = JsonTreeAt(element, members[i]);
+
+		if (value == NULL || value->text == NULL)
+			appendStringInfoString(&key, "-;");
+		else
+		{
+			const char *text = IsDescriptorPath(members[i]) ?
+			LowerInvariant(value->text, value->length) : value->text;
+
+			appendStringInfo(&key, "%zu:%s;", strlen(text), text);
+		}
+	}
+	return key.data;
+}
+
+/* Two equal references, wherever in the document, for collections of them. */
+static void
+CheckBareReferences(Problem *problem, const ResourceModel *model,
+					const TableModel *table, JNode *body)
+{
+	const ReferenceModel *reference =
+	&model->references[table->columns[table->nkeys].reference];
+	char	  **members = palloc(sizeof(char *) * reference->nmembers);
+	List	   *elements = NIL;
+	ElementKey *keys;
+	int			n = 0;
+	ListCell   *cell;
+
+	for (int i = 0; i < reference->nmembers; i++)
+		members[i] = psprintf("%s.%s", reference->path + strlen(table->scope_path),
+							  reference->members[i].name);
+	JsonTreeSelect(body, table->scope_path, &elements);
+	keys = palloc(sizeof(ElementKey) * Max(list_length(elements), 1));
+	foreach(cell, elements)
+	{
+		keys[n].element = lfirst(cell);
+		keys[n].position = n;
+		keys[n].key = KeyOf(lfirst(cell), members, reference->nmembers);
+		n++;
+	}
+	ReportDuplicates(problem, keys, n, "repeats a reference");
+}
+
+/* No two elements of one array may agree in all the values. */
+static void
+CheckUniqueness(Problem *problem, const UniquenessModel *uniqueness, JNode *body)
+{
+	List	   *arrays = NIL;
+	char	   *path = pnstrdup(uniqueness->array_path, strlen(uniqueness->array_path) - 3);
+	ListCell   *cell;
+
+	JsonTreeSelect(body, path, &arrays);
+	foreach(cell, arrays)
+	{
+		JNode	   *array = lfirst(cell);
+		ElementKey *keys = palloc(sizeof(ElementKey) * Max(array->nchildren, 1));
+		int			n = 0;
+
+		CHECK_FOR_INTERRUPTS();
+		foreach_child(child, array)
+		{
+			keys[n].element = child;
+			keys[n].position = n;
+			keys[n].key = KeyOf(child, uniqueness->members, uniqueness->nmembers);
+			n++;
+		}
+		ReportDuplicates(problem, keys, n, "has the same identifying values as one before it");
+	}
+}
+
+/* Identities are written path=value#path=value: no value may read so. */
+static void
+CheckIdentifier(Problem *problem, const JNode *node, const char *value)
+{
+	if (ReferentialValueIsAmbiguous(value))
+		ProblemAt(problem, JsonTreePath(node),
+				  "must not contain \"#$.\", because it identifies a document.");
+}
+
+/* The values that identify the document itself. */
+static void
+CheckOwnIdentity(Problem *problem, const ResourceModel *model, JNode *body)
+{
+	if (model->kind == RESOURCE_DESCRIPTOR)
+	{
+		JNode	   *code = JsonTreeAt(body, "$.codeValue");
+
+		CheckIdentifier(problem, code,
+						psprintf("%s#%s", JsonTreeAt(body, "$.namespace")->text, code->text));
+		return;
+	}
+	for (int i = 0; i < model->nidentity; i++)
+	{
+		JNode	   *node = JsonTreeAt(body, model->identity[i].path);
+
+		if (model->identity[i].reference < 0)
+			CheckIdentifier(problem, node, node->text);
+	}
+}
+
+/* The values that identify what a reference names. */
+static void
+CheckReferenced(Problem *problem, const ReferenceModel *reference, JNode *body)
+{
+	List	   *nodes = NIL;
+	ListCell   *cell;
+
+	JsonTreeSelect(body, reference->path, &nodes);
+	foreach(cell, nodes)
+	{
+		JNode	   *node = lfirst(cell);
+
+		if (reference->descriptor)
+			CheckIdentifier(problem, node, node->text);
+		else
+			foreach_child(child, node)
+				CheckIdentifier(problem, child, child->text);
+	}
+}
+
+/* End a stage. */
+static void
+EndStage(Problem *problem)
+{
+	if (problem->count > 0)
+		ProblemRaise(problem, "document is not valid");
+}
+
+/* All rules, on a body in canonical form. */
+void
+BodyCheckRules(const ResourceModel *model, JNode *body)
+{
+	Problem    *problem = ProblemNew(PROBLEM_BODY_NOT_VALID);
+
+	for (int i = 0; i < model->nequalities; i++)
+		CheckEquality(problem, &model->equalities[i], body);
+	EndStage(problem);
+	for (int i = 0; i < model->nreferences; i++)
+		if (!model->references[i].descriptor)
+			CheckComplete(problem, &model->references[i], body);
+	EndStage(problem);
+	for (int i = 0; i < model->ntables; i++)
+		if (model->tables[i].bare_references)
+			CheckBareReferences(problem, model, &model->tables[i], body);
+	EndStage(problem);
+	for (int i = 0; i < model->nuniqueness; i++)
+		CheckUniqueness(problem, &model->uniqueness[i], body);
+	EndStage(problem);
+	CheckOwnIdentity(problem, model, body);
+	for (int i = 0; i < model->nreferences; i++)
+		CheckReferenced(problem, &model->references[i], body);
+	EndStage(problem);
+}

@@ -1,0 +1,67 @@
+/*
+ * flatten.h
+ *		A canonical body as rows and references.
+ */
+#ifndef DMS_FLATTEN_H
+#define DMS_FLATTEN_H
+
+#include "postgres.h"
+
+#include "base/jsontree.h"
+#include "model/model.h"
+#include "utils/uuid.h"
+
+/* A row of one of the resource's tables: values as TableModel.columns. */
+typedef struct Row
+{
+	Datum	   *values;
+	bool	   *nulls;
+} Row;
+
+typedef struct RowSet
+{
+	Row		   *rows;			/* in order of the key */
+	int			nrows;
+} RowSet;
+
+/*
+ * One reference in a body.  The foreign-key column and the edge are both made
+ * from it, so neither can be without the other.
+ */
+typedef struct ReferenceUse
+{
+	const ReferenceModel *reference;
+	JNode	   *node;			/* where it stands */
+	int			row;			/* in the table of the reference */
+	pg_uuid_t	referential_id;
+	int64		document_id;	/* 0: not resolved */
+	bool		own;			/* the document refers to itself */
+	bool		settled;		/* the call locks the target's identity for
+								 * update */
+	bool		later;			/* to be resolved when followers are known */
+} ReferenceUse;
+
+typedef struct FlatDocument
+{
+	const ResourceModel *model;
+	RowSet	   *tables;			/* as model->tables */
+	ReferenceUse *uses;
+	int			nuses;
+	pg_uuid_t	primary;		/* ReferentialId */
+	pg_uuid_t	alias;			/* ReferentialId under the superclass */
+	char	  **identity;		/* values, as model->identity */
+} FlatDocument;
+
+extern FlatDocument *Flatten(const ResourceModel *model, JNode *body);
+extern void FlattenSetDocumentId(FlatDocument *flat, int64 document_id);
+extern void FlattenSetReferences(FlatDocument *flat);
+
+/* identity.c */
+extern void IdentityCompute(FlatDocument *flat, JNode *body);
+extern void IdentityOfReference(ReferenceUse *use);
+extern void IdentityHash(const ResourceModel *model, char **values,
+						 pg_uuid_t *primary, pg_uuid_t *alias);
+extern bool DescriptorOfMember(const ReferenceUse *use, int member,
+							   pg_uuid_t *referential_id);
+
+#endif							/* DMS_FLATTEN_H */

@@ -1,0 +1,133 @@
+/*
+ * identity.c
+ *		ReferentialIds: of a document, of its alias under the superclass, and
+ *		of what its references name.
+ */
+#include "postgres.h"
+
+#include "base/faults.h"
+#include "base/lowercase.h"
+#include "base/uuid.h"
+#include "document/flatten.h"
+
+/*
+ * The text of an identity value as it is hashed.  Bodies that got here have it;
+ * should they not, the model is to blame.
+ */
+static char *
+IdentityText(const JNode *node, bool lower)
+{
+	if (node == NULL || node->text == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("document has no value where its model has a part of an identity")));
+	if (lower)
+		return LowerInvariant(node->text, node->length);
+	return unconstify(char *, node->text);
+}
+
+/* The values that identify the document, in order. */
+static char **
+IdentityValues(const ResourceModel *model, JNode *body)
+{
+	char	  **values = palloc(sizeof(char *) * Max(model->nidentity, 1));
+
+	if (model->kind == RESOURCE_DESCRIPTOR)
+	{
+		values[0] = psprintf("%s#%s",
+							 IdentityText(JsonTreeAt(body, "$.namespace"), true),
+							 IdentityText(JsonTreeAt(body, "$.codeValue"), true));
+		return values;
+	}
+	for (int i = 0; i < model->nidentity; i++)
+		values[i] = IdentityText(JsonTreeAt(body, model->identity[i].path),
+								 model->identity[i].lower);
+	return values;
+}
+
+/* The ReferentialIds of a document with these identity values. */
+void
+IdentityHash(const ResourceModel *model, char **values, pg_uuid_t *primary,
+			 pg_uuid_t *alias)
+{
+	const char **paths = palloc(sizeof(char *) * Max(model->nidentity, 1));
+
+	for (int i = 0; i < model->nidentity; i++)
+		paths[i] = model->identity[i].path;
+	ReferentialId(model->project, model->resource, model->nidentity, paths,
+				  (const char *const *) values, primary);
+	if (model->superclass_resource == NULL)
+		return;
+	if (model->superclass_path)
+		paths[0] = model->superclass_path;
+	ReferentialId(model->superclass_project, model->superclass_resource,
+				  model->nidentity, paths, (const char *const *) values, alias);
+}
+
+/* The identity of a body, and which of its references name the body itself. */
+void
+IdentityCompute(FlatDocument *flat, JNode *body)
+{
+	flat->identity = IdentityValues(flat->model, body);
+	IdentityHash(flat->model, flat->identity, &flat->primary, &flat->alias);
+	for (int i = 0; i < flat->nuses; i++)
+	{
+		pg_uuid_t  *id = &flat->uses[i].referential_id;
+
+		if (FAULT_SKIP("own_reference"))
+			continue;
+		flat->uses[i].own = memcmp(id, &flat->primary, UUID_LEN) == 0 ||
+			(flat->model->superclass_resource &&
+			 memcmp(id, &flat->alias, UUID_LEN) == 0);
+	}
+}
+
+/* The ReferentialId of a descriptor named by its URI. */
+static void
+DescriptorId(const char *project, const char *resource, const JNode *node,
+			 pg_uuid_t *id)
+{
+	const char *path = "$.descriptor";
+	const char *value = IdentityText(node, true);
+
+	ReferentialId(project, resource, 1, &path, &value, id);
+}
+
+/* What a reference names: hashed with the target's names and paths. */
+void
+IdentityOfReference(ReferenceUse *use)
+{
+	const ReferenceModel *reference = use->reference;
+	const char **paths;
+	const char **values;
+
+	if (reference->descriptor)
+	{
+		DescriptorId(reference->project, reference->resource, use->node, &use->referential_id);
+		return;
+	}
+	paths = palloc(sizeof(char *) * reference->nmembers);
+	values = palloc(sizeof(char *) * reference->nmembers);
+	for (int i = 0; i < reference->nmembers; i++)
+	{
+		const MemberModel *member = &reference->members[i];
+
+		paths[i] = member->identity_path;
+		values[i] = IdentityText(JsonTreeMember(use->node, member->name), member->lower);
+	}
+	ReferentialId(reference->project, reference->resource, reference->nmembers,
+				  paths, values, &use->referential_id);
+}
+
+/* The descriptor that a member of a reference names, if it names one. */
+bool
+DescriptorOfMember(const ReferenceUse *use, int member, pg_uuid_t *id)
+{
+	const MemberModel *m = &use->reference->members[member];
+
+	if (m->descriptor_resource == NULL)
+		return false;
+	DescriptorId(m->descriptor_project, m->descriptor_resource,
+				 JsonTreeMember(use->node, m->name), id);
+	return true;
+}

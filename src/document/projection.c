@@ -1,0 +1,242 @@
+/*
+ * projection.c
+ *		Reading identities from storage, through the references they are made
+ *		of, and hashing them.
+ *
+ * The values that come out of the columns are turned into the texts that the
+ * body gave, by code that knows no setting; so an identity that is recomputed
+ * equals the one that was computed.
+ */
+#include "postgres.h"
+
+#include "base/lowercase.h"
+#include "catalog/pg_type.h"
+#include "document/flatten.h"
+#include "document/joinscan.h"
+#include "document/projection.h"
+#include "engine/store.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "model/value.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+
+PG_FUNCTION_INFO_V1(dms_stored_identities);
+
+#define CURSOR_STEP 1000
+
+/*
+ * "SELECT j0.documentid, values FROM root AS j0 LEFT JOIN ...".  A row that is
+ * missing on the way gives NULLs, which an audit wants to see.
+ */
+void
+ProjectionAppendSelect(StringInfo sql, const ProjectionModel *projection)
+{
+	appendStringInfoString(sql, "SELECT j0.documentid");
+	for (int i = 0; i < projection->nvalues; i++)
+		appendStringInfo(sql, ", j%d.%s", projection->values[i].join,
+						 quote_identifier(projection->values[i].column));
+	for (int i = 0; i < projection->njoins; i++)
+	{
+		const JoinModel *join = &projection->joins[i];
+
+		appendStringInfo(sql, "%s%s AS j%d", i == 0 ? " FROM " : " LEFT JOIN ",
+						 quote_qualified_identifier(join->schema, join->table), i);
+		if (i > 0)
+			appendStringInfo(sql, " ON j%d.documentid OPERATOR(pg_catalog.=) j%d.%s",
+							 i, join->from, quote_identifier(join->from_column));
+	}
+}
+
+/* The types of the columns of a projection. */
+static const Oid *
+ProjectionTypes(const ProjectionModel *projection)
+{
+	Oid		   *types = palloc(sizeof(Oid) * (1 + projection->nvalues));
+
+	types[0] = INT8OID;
+	for (int i = 0; i < projection->nvalues; i++)
+		types[i + 1] = ValueTypeOid(projection->values[i].type);
+	return types;
+}
+
+/* One row of a projection: texts and hashes. */
+static void
+TakeRow(const ResourceModel *model, const Datum *values, const bool *nulls,
+		StoredIdentity *identity)
+{
+	const ProjectionModel *projection = &model->projections[0];
+
+	identity->document_id = DatumGetInt64(values[0]);
+	identity->values = palloc0(sizeof(char *) * Max(projection->nvalues, 1));
+	identity->complete = true;
+	for (int i = 0; i < projection->nvalues; i++)
+	{
+		if (nulls[i + 1])
+		{
+			identity->complete = false;
+			continue;
+		}
+		identity->values[i] = ValueFromDatum(values[i + 1], projection->values[i].type);
+		if (projection->values[i].lower)
+			identity->values[i] = LowerInvariant(identity->values[i], strlen(identity->values[i]));
+	}
+	if (identity->complete)
+		IdentityHash(model, identity->values, &identity->primary, &identity->alias);
+}
+
+/* The statement that reads the identities of given documents by a projection. */
+static Statement *
+ProjectionStatement(Resource *resource, int projection)
+{
+	static const Oid types[] = {INT8ARRAYOID};
+	Statement  *statement = &resource->projections[projection];
+	StringInfoData sql;
+
+	if (statement->sql != NULL)
+		return statement;
+	initStringInfo(&sql);
+	ProjectionAppendSelect(&sql, &resource->model->projections[projection]);
+	appendStringInfoString(&sql, " WHERE j0.documentid OPERATOR(pg_catalog.=) ANY ($1)");
+	statement->nargs = 1;
+	statement->argtypes = types;
+	statement->sql = MemoryContextStrdup(resource->context, sql.data);
+	return statement;
+}
+
+/*
+ * The ids of documents and the values of their identities, by one of the
+ * resource's projections, in the active snapshot.  The ids are ascending;
+ * documents without a root row are not among the rows.  Returns the result of
+ * SPI that the rows live in, or NULL if they live in the memory context.
+ */
+SPITupleTable *
+ProjectionReadRows(Resource *resource, int projection, const int64 *ids, int n,
+				   StoredRows *rows)
+{
+	Datum		values[1];
+
+	if (JoinScanRead(resource, projection, ids, n, rows))
+		return NULL;
+	values[0] = Int8ArrayDatum(n, ids);
+	ReadRun(ProjectionStatement(resource, projection), values, 0);
+	StoredRowsTake(rows, ProjectionTypes(&resource->model->projections[projection]), 1);
+	StoredRowsRequireIds(rows, ids, n);
+	return SPI_tuptable;
+}
+
+/* The identities of these documents of the resource itself, in no order. */
+StoredIdentity *
+ProjectionRead(Resource *resource, const int64 *ids, int n, int *found)
+{
+	StoredIdentity *identities;
+	StoredRows	rows;
+	SPITupleTable *result = ProjectionReadRows(resource, 0, ids, n, &rows);
+
+	*found = rows.nrows;
+	identities = palloc(sizeof(StoredIdentity) * Max(*found, 1));
+	for (int i = 0; i < *found; i++)
+		TakeRow(resource->model, StoredRowValues(&rows, i), StoredRowNulls(&rows, i),
+				&identities[i]);
+	if (result != NULL)
+		SPI_freetuptable(result);
+	return identities;
+}
+
+/*
+ * Open a cursor over the documents of a resource: those of an array, or all if
+ * there is none.
+ */
+static Portal
+OpenDocuments(Resource *resource, ArrayType *ids)
+{
+	const ResourceModel *model = resource->model;
+	StringInfoData sql;
+	Oid			types[2] = {TEXTOID, INT8ARRAYOID};
+	Datum		values[2];
+	SPIPlanPtr	plan;
+
+	initStringInfo(&sql);
+	ProjectionAppendSelect(&sql, &model->projections[0]);
+	appendStringInfoString(&sql, " WHERE ");
+	appendStringInfoString(&sql, model->kind == RESOURCE_DESCRIPTOR ?
+						   "j0.discriminator::pg_catalog.text OPERATOR(pg_catalog.=) $1" : "$1 IS NOT NULL");
+	appendStringInfoString(&sql, ids ? " AND j0.documentid OPERATOR(pg_catalog.=) ANY ($2)" : "");
+	values[0] = CStringGetTextDatum(psprintf("%s:%s", model->project, model->resource));
+	values[1] = PointerGetDatum(ids);
+	plan = SPI_prepare(sql.data, ids ? 2 : 1, types);
+	if (plan == NULL)
+		elog(ERROR, "could not prepare \"%s\"", sql.data);
+	return SPI_cursor_open(NULL, plan, values, NULL, true);
+}
+
+/* One row of dms.stored_identities(). */
+static void
+PutIdentity(ReturnSetInfo *rsinfo, const ResourceModel *model,
+			StoredIdentity *identity)
+{
+	Datum		values[4];
+	bool		nulls[4] = {false};
+
+	values[0] = Int64GetDatum(identity->document_id);
+	values[1] = UUIDPGetDatum(&identity->primary);
+	values[2] = UUIDPGetDatum(&identity->alias);
+	values[3] = TextArrayDatum(model->nidentity, (const char *const *) identity->values);
+	nulls[1] = !identity->complete;
+	nulls[2] = !identity->complete || model->superclass_resource == NULL;
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+}
+
+/* The last result as rows of dms.stored_identities(). */
+static void
+PutIdentities(ReturnSetInfo *rsinfo, const ResourceModel *model)
+{
+	StoredRows	rows;
+
+	StoredRowsTake(&rows, ProjectionTypes(&model->projections[0]), 1);
+	for (int i = 0; i < rows.nrows; i++)
+	{
+		StoredIdentity identity;
+
+		CHECK_FOR_INTERRUPTS();
+		TakeRow(model, StoredRowValues(&rows, i), StoredRowNulls(&rows, i), &identity);
+		PutIdentity(rsinfo, model, &identity);
+	}
+}
+
+/* The identities of documents of a resource, as their rows tell them. */
+Datum
+dms_stored_identities(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	StoreSession session;
+	Resource   *resource;
+	Portal		cursor;
+	MemoryContext row_context;
+	MemoryContext saved;
+
+	InitMaterializedSRF(fcinfo, 0);
+	(void) StoreTable(STORE_DOCUMENT);
+	StoreBegin(&session, RIGHTS_OF_CALLER);
+	resource = ResourceFind(text_to_cstring(PG_GETARG_TEXT_PP(0)),
+							text_to_cstring(PG_GETARG_TEXT_PP(1)));
+	cursor = OpenDocuments(resource, PG_NARGS() > 2 ? PG_GETARG_ARRAYTYPE_P(2) : NULL);
+	row_context = AllocSetContextCreate(CurrentMemoryContext, "dms stored identity",
+										ALLOCSET_DEFAULT_SIZES);
+	for (;;)
+	{
+		SPI_cursor_fetch(cursor, true, CURSOR_STEP);
+		if (SPI_processed == 0)
+			break;
+		saved = MemoryContextSwitchTo(row_context);
+		PutIdentities(rsinfo, resource->model);
+		MemoryContextSwitchTo(saved);
+		MemoryContextReset(row_context);
+		SPI_freetuptable(SPI_tuptable);
+	}
+	SPI_cursor_close(cursor);
+	StoreEnd(&session);
+	PG_RETURN_NULL();
+}

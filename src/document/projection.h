@@ -1,0 +1,31 @@
+/*
+ * projection.h
+ *		Identities, read back from storage.
+ */
+#ifndef DMS_PROJECTION_H
+#define DMS_PROJECTION_H
+
+#include "postgres.h"
+
+#include "lib/stringinfo.h"
+#include "model/modelcache.h"
+#include "utils/uuid.h"
+
+/* What a document's rows say of its identity. */
+typedef struct StoredIdentity
+{
+	int64		document_id;
+	char	  **values;			/* as model->identity; NULL where a row is
+								 * missing */
+	bool		complete;		/* no value is missing */
+	pg_uuid_t	primary;
+	pg_uuid_t	alias;			/* when the resource has a superclass */
+} StoredIdentity;
+
+extern void ProjectionAppendSelect(StringInfo sql, const ProjectionModel *projection);
+extern SPITupleTable *ProjectionReadRows(Resource *resource, int projection, const int64 *ids,
+										 int n, StoredRows *rows);
+extern StoredIdentity *ProjectionRead(Resource *resource, const int64 *ids, int n,
+									  int *found);
+
+#endif							/* DMS_PROJECTION_H */

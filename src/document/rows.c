@@ -1,0 +1,280 @@
+/*
+ * rows.c
+ *		Reading the stored rows of a document, and writing what differs.
+ *
+ * Rows are matched by their keys, and written by one statement a table: a
+ * table whose rows are equal is not touched, and a row that stays is never
+ * deleted and inserted again, because what hangs on it would go with it.
+ */
+#include "postgres.h"
+
+#include "document/rows.h"
+#include "document/rowstatements.h"
+#include "engine/keyscan.h"
+#include "miscadmin.h"
+#include "model/value.h"
+
+/* Which rows of a table must be deleted, updated and inserted. */
+typedef struct RowDiff
+{
+	RowSet		surplus;		/* stored, not wanted */
+	RowSet		changed;		/* both, with new values */
+	RowSet		missing;		/* wanted, not stored */
+} RowDiff;
+
+/*
+ * The stored rows of a document in one table, in order of the key.  Tables are
+ * read parents first; where the parent has no row, there is none to be read.
+ */
+static void
+ReadTable(Resource *resource, int table, int64 document_id, RowSet *stored)
+{
+	int			parent = resource->model->tables[table].parent;
+	RowSet	   *rows = &stored[table];
+	StoredRows	read;
+
+	memset(rows, 0, sizeof(RowSet));
+	if (parent >= 0 && stored[parent].nrows == 0)
+		return;
+	KeyReadIds(RowStatementScan(resource, table), RowStatementRead(resource, table), &document_id, 1, &read);
+	rows->nrows = read.nrows;
+	rows->rows = palloc(sizeof(Row) * Max(read.nrows, 1));
+	for (int i = 0; i < read.nrows; i++)
+	{
+		rows->rows[i].values = StoredRowValues(&read, i);
+		rows->rows[i].nulls = StoredRowNulls(&read, i);
+	}
+}
+
+/* Order rows by their ordinals; the document is the same. */
+static int
+CompareKeys(const TableModel *table, const Row *a, const Row *b)
+{
+	for (int i = 1; i < table->nkeys; i++)
+	{
+		int32		left = DatumGetInt32(a->values[i]);
+		int32		right = DatumGetInt32(b->values[i]);
+
+		if (left != right)
+			return left < right ? -1 : 1;
+	}
+	return 0;
+}
+
+/*
+ * Do two rows of the same key hold the same values?  Identity columns are not
+ * compared: the document is found by them, and a descriptor that is sent in
+ * another case keeps the case it has.
+ */
+static bool
+SameValues(const TableModel *table, const Row *a, const Row *b)
+{
+	for (int i = table->nkeys; i < table->ncolumns; i++)
+	{
+		const ColumnModel *column = &table->columns[i];
+
+		if (RowColumnIsIdentity(table, i))
+			continue;
+		if (a->nulls[i] != b->nulls[i])
+			return false;
+		if (!a->nulls[i] && !ValueDatumsEqual(a->values[i], b->values[i], column->value.type))
+			return false;
+	}
+	return true;
+}
+
+/* Are two sets of rows the same? */
+static bool
+SameRows(const TableModel *table, const RowSet *a, const RowSet *b)
+{
+	if (a->nrows != b->nrows)
+		return false;
+	for (int i = 0; i < a->nrows; i++)
+		if (CompareKeys(table, &a->rows[i], &b->rows[i]) != 0 ||
+			!SameValues(table, &a->rows[i], &b->rows[i]))
+			return false;
+	return true;
+}
+
+/*
+ * Has the document the identity columns of the body?  Where they are equal and
+ * the identity is not, it follows that of a document it refers to.
+ */
+bool
+RowsSameKey(Resource *resource, int64 document_id, const FlatDocument *flat)
+{
+	const TableModel *root = &resource->model->tables[0];
+	const Row  *wanted = &flat->tables[0].rows[0];
+	RowSet		stored;
+
+	ReadTable(resource, 0, document_id, &stored);
+	if (stored.nrows == 0)
+		return false;
+	for (int i = root->nkeys; i < root->ncolumns; i++)
+		if (root->columns[i].identity &&
+			(stored.rows[0].nulls[i] || wanted->nulls[i] ||
+			 !ValueDatumsEqual(stored.rows[0].values[i], wanted->values[i], root->columns[i].value.type)))
+			return false;
+	return true;
+}
+
+/* Is what is stored what the body says, in the active snapshot? */
+bool
+RowsUnchanged(Resource *resource, int64 document_id, const FlatDocument *flat)
+{
+	RowSet	   *stored = palloc(sizeof(RowSet) * resource->model->ntables);
+
+	for (int i = 0; i < resource->model->ntables; i++)
+	{
+		ReadTable(resource, i, document_id, stored);
+		if (!SameRows(&resource->model->tables[i], &stored[i], &flat->tables[i]))
+			return false;
+	}
+	return true;
+}
+
+static void
+AddTo(RowSet *set, const Row *row, int most)
+{
+	if (set->rows == NULL)
+		set->rows = palloc(sizeof(Row) * most);
+	set->rows[set->nrows++] = *row;
+}
+
+/* Walk both sets in order of the key. */
+static void
+DiffRows(const TableModel *table, const RowSet *stored, const RowSet *wanted,
+		 bool identity, RowDiff *diff)
+{
+	int			most = stored->nrows + wanted->nrows;
+	int			i = 0;
+	int			j = 0;
+
+	memset(diff, 0, sizeof(RowDiff));
+	while (i < stored->nrows || j < wanted->nrows)
+	{
+		int			order = i == stored->nrows ? 1 : j == wanted->nrows ? -1 :
+		CompareKeys(table, &stored->rows[i], &wanted->rows[j]);
+
+		if (order < 0)
+			AddTo(&diff->surplus, &stored->rows[i++], most);
+		else if (order > 0)
+			AddTo(&diff->missing, &wanted->rows[j++], most);
+		else
+		{
+			if ((identity && table->kind == TABLE_ROOT) ||
+				!SameValues(table, &stored->rows[i], &wanted->rows[j]))
+				AddTo(&diff->changed, &wanted->rows[j], most);
+			i++;
+			j++;
+		}
+	}
+}
+
+/*
+ * Run a statement on rows: the document first, then either the values of the
+ * one row that a document has in the table, or an array a column.
+ */
+static void
+RunOnRows(Statement *statement, const RowColumns *columns, const RowSet *rows,
+		  int64 document_id)
+{
+	Datum	   *values = palloc(sizeof(Datum) * (columns->ncolumns + 1));
+	char	   *nulls = palloc(columns->ncolumns + 1);
+	Datum	   *elements = palloc(sizeof(Datum) * rows->nrows);
+	bool	   *missing = palloc(sizeof(bool) * rows->nrows);
+
+	values[0] = Int64GetDatum(document_id);
+	nulls[0] = ' ';
+	for (int i = 0; i < columns->ncolumns; i++)
+	{
+		int			column = columns->columns[i];
+
+		nulls[i + 1] = ' ';
+		if (columns->single)
+		{
+			values[i + 1] = rows->rows[0].values[column];
+			nulls[i + 1] = rows->rows[0].nulls[column] ? 'n' : ' ';
+			continue;
+		}
+		for (int j = 0; j < rows->nrows; j++)
+		{
+			elements[j] = rows->rows[j].values[column];
+			missing[j] = rows->rows[j].nulls[column];
+		}
+		values[i + 1] = ArrayDatum(rows->nrows, elements, missing,
+								   ValueTypeOid(columns->table->columns[column].value.type));
+	}
+	StatementRun(statement, values, nulls, false, 0);
+}
+
+static void
+InsertRows(Resource *resource, int table, const RowSet *rows, int64 document_id)
+{
+	RowColumns	columns;
+	Statement  *statement;
+
+	if (rows->nrows == 0)
+		return;
+	statement = RowStatementInsert(resource, table, &columns);
+	RunOnRows(statement, &columns, rows, document_id);
+}
+
+/* All rows of a new document, parents first. */
+void
+RowsInsert(Resource *resource, const FlatDocument *flat)
+{
+	int64		document_id = DatumGetInt64(flat->tables[0].rows[0].values[0]);
+
+	/* First, because the document may refer to itself by its superclass. */
+	if (resource->model->member_table)
+	{
+		Datum		values[1] = {Int64GetDatum(document_id)};
+
+		StatementRun(RowStatementMember(resource), values, NULL, false, 0);
+	}
+	for (int i = 0; i < resource->model->ntables; i++)
+		InsertRows(resource, i, &flat->tables[i], document_id);
+}
+
+/*
+ * Bring the stored rows to what the body says: surplus rows go, deepest first,
+ * then changed ones are updated, then new ones inserted, parents first.
+ * Returns whether anything differed.
+ */
+bool
+RowsUpdate(Resource *resource, int64 document_id, const FlatDocument *flat,
+		   bool identity)
+{
+	const ResourceModel *model = resource->model;
+	RowDiff    *diffs = palloc(sizeof(RowDiff) * model->ntables);
+	RowSet	   *stored = palloc(sizeof(RowSet) * model->ntables);
+	RowColumns	columns;
+	bool		any = false;
+
+	SnapshotBegin();
+	for (int i = 0; i < model->ntables; i++)
+	{
+		ReadTable(resource, i, document_id, stored);
+		DiffRows(&model->tables[i], &stored[i], &flat->tables[i], identity, &diffs[i]);
+		any |= diffs[i].surplus.nrows + diffs[i].changed.nrows + diffs[i].missing.nrows > 0;
+	}
+	SnapshotEnd();
+	for (int i = model->ntables - 1; i >= 0; i--)
+		if (diffs[i].surplus.nrows > 0)
+		{
+			Statement  *statement = RowStatementDelete(resource, i, &columns);
+
+			RunOnRows(statement, &columns, &diffs[i].surplus, document_id);
+		}
+	for (int i = 0; i < model->ntables; i++)
+		if (diffs[i].changed.nrows > 0)
+		{
+			Statement  *statement = RowStatementUpdate(resource, i, identity, &columns);
+
+			RunOnRows(statement, &columns, &diffs[i].changed, document_id);
+		}
+	for (int i = 0; i < model->ntables; i++)
+		InsertRows(resource, i, &diffs[i].missing, document_id);
+	return any;
+}

@@ -1,0 +1,19 @@
+/*
+ * rows.h
+ *		The rows of a document: reading them, and writing what differs.
+ */
+#ifndef DMS_ROWS_H
+#define DMS_ROWS_H
+
+#include "postgres.h"
+
+#include "document/flatten.h"
+#include "model/modelcache.h"
+
+extern bool RowsSameKey(Resource *resource, int64 document_id, const FlatDocument *flat);
+extern bool RowsUnchanged(Resource *resource, int64 document_id, const FlatDocument *flat);
+extern void RowsInsert(Resource *resource, const FlatDocument *flat);
+extern bool RowsUpdate(Resource *resource, int64 document_id,
+					   const FlatDocument *flat, bool identity);
+
+#endif							/* DMS_ROWS_H */

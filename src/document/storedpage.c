@@ -1,0 +1,231 @@
+/*
+ * storedpage.c
+ *		Reading the rows of a page of documents, in one scan a table, and of
+ *		what they refer to, in a scan for each table on the way to it.
+ *
+ * How many scans a page takes depends on its resource, never on how many
+ * documents it has.  All of them see one snapshot.  What cannot be read by
+ * scanning an index alone is read by a statement.
+ */
+#include "postgres.h"
+
+#include "base/faults.h"
+#include "base/grow.h"
+#include "catalog/pg_type.h"
+#include "document/projection.h"
+#include "document/rowstatements.h"
+#include "document/storedpage.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+
+static const Oid ids_types[] = {INT8ARRAYOID};
+
+static const char *const descriptor_columns[] = {"documentid", "uri"};
+static const Oid descriptor_types[] = {INT8OID, TEXTOID};
+static const KeyScanTable descriptors = {"dms", "descriptor", descriptor_columns, descriptor_types, lengthof(descriptor_columns)};
+static Statement read_descriptors = {
+	.sql = "SELECT DocumentId, Uri FROM dms.Descriptor"
+	" WHERE DocumentId OPERATOR(pg_catalog.=) ANY ($1)",
+	.nargs = 1,
+	.argtypes = ids_types,
+};
+
+/* Keep the rows of two tables that have the same id in the first column. */
+static void
+KeepCommon(StoredRows *a, StoredRows *b)
+{
+	int			common = 0;
+
+	for (int i = 0, j = 0; i < a->nrows && j < b->nrows;)
+	{
+		int64		left = DatumGetInt64(StoredRowValues(a, i)[0]);
+		int64		right = DatumGetInt64(StoredRowValues(b, j)[0]);
+
+		if (left == right)
+		{
+			StoredRowsMove(a, i++, common);
+			StoredRowsMove(b, j++, common);
+			common++;
+		}
+		else if (left < right)
+			i++;
+		else
+			j++;
+	}
+	a->nrows = b->nrows = common;
+}
+
+/* The rows of all tables.  Where a parent has none, its children have none. */
+static void
+ReadTables(StoredPage *page, const int64 *ids, int n)
+{
+	Resource   *resource = page->resource;
+	const ResourceModel *model = resource->model;
+
+	page->tables = palloc0(sizeof(StoredRows) * model->ntables);
+	HeadersRead(ids, n, &page->documents);
+	for (int i = 0; i < model->ntables; i++)
+	{
+		int			parent = model->tables[i].parent;
+
+		FAULT_PAUSE("read_between_statements");
+		if (parent >= 0 && page->tables[parent].nrows == 0)
+			continue;
+		KeyReadIds(RowStatementScan(resource, i), RowStatementRead(resource, i), ids, n,
+				   &page->tables[i]);
+		if (i == 0)
+			KeepCommon(&page->documents, &page->tables[0]);
+	}
+}
+
+static void
+AddTarget(StoredTargets *targets, int64 document_id)
+{
+	StoredTarget target = {.document_id = document_id,.row = -1};
+
+	APPEND(targets->targets, targets->n, target);
+}
+
+/* Where the targets of a reference are kept. */
+static StoredTargets *
+TargetsOf(StoredPage *page, const ReferenceModel *reference)
+{
+	return reference->descriptor ? &page->descriptors : &page->targets[reference->projection];
+}
+
+/* Note all that the rows refer to. */
+static void
+CollectTargets(StoredPage *page)
+{
+	const ResourceModel *model = page->resource->model;
+
+	page->targets = palloc0(sizeof(StoredTargets) * model->nprojections);
+	for (int i = 0; i < model->nreferences; i++)
+	{
+		const ReferenceModel *reference = &model->references[i];
+		StoredRows *rows = &page->tables[reference->table];
+		StoredTargets *targets = TargetsOf(page, reference);
+
+		CHECK_FOR_INTERRUPTS();
+		for (int j = 0; j < rows->nrows; j++)
+			if (!StoredRowNulls(rows, j)[reference->column])
+				AddTarget(targets, DatumGetInt64(StoredRowValues(rows, j)[reference->column]));
+	}
+}
+
+static int
+CompareTargets(const void *a, const void *b)
+{
+	int64		left = ((const StoredTarget *) a)->document_id;
+	int64		right = ((const StoredTarget *) b)->document_id;
+
+	return left < right ? -1 : left > right;
+}
+
+/* Sort, and drop what stands twice. */
+static void
+SortTargets(StoredTargets *targets)
+{
+	int			n = 0;
+
+	qsort(targets->targets, targets->n, sizeof(StoredTarget), CompareTargets);
+	for (int i = 0; i < targets->n; i++)
+		if (n == 0 || targets->targets[i].document_id != targets->targets[n - 1].document_id)
+			targets->targets[n++] = targets->targets[i];
+	targets->n = n;
+}
+
+static StoredTarget *
+FindTarget(const StoredTargets *targets, int64 document_id)
+{
+	StoredTarget key = {.document_id = document_id};
+
+	return bsearch(&key, targets->targets, targets->n, sizeof(StoredTarget), CompareTargets);
+}
+
+/* The ids of the targets, ascending. */
+static int64 *
+TargetIds(StoredTargets *targets)
+{
+	int64	   *ids;
+
+	SortTargets(targets);
+	ids = palloc(sizeof(int64) * targets->n);
+	for (int i = 0; i < targets->n; i++)
+		ids[i] = targets->targets[i].document_id;
+	return ids;
+}
+
+/* Note which row is whose. */
+static void
+AssignRows(StoredTargets *targets)
+{
+	for (int i = 0; i < targets->rows.nrows; i++)
+	{
+		StoredTarget *target = FindTarget(targets, DatumGetInt64(StoredRowValues(&targets->rows, i)[0]));
+
+		if (target == NULL)
+			RefuseRow("a row that it was not asked for");
+		target->row = i;
+	}
+}
+
+/* Read what is known of the targets of a projection: id, then the values. */
+static void
+ReadTargets(StoredPage *page, int projection)
+{
+	StoredTargets *targets = &page->targets[projection];
+	int64	   *ids = TargetIds(targets);
+
+	(void) ProjectionReadRows(page->resource, projection, ids, targets->n, &targets->rows);
+	AssignRows(targets);
+}
+
+static void
+ReadDescriptors(StoredTargets *targets)
+{
+	int64	   *ids = TargetIds(targets);
+
+	FAULT_PAUSE("read_between_statements");
+	KeyReadIds(&descriptors, &read_descriptors, ids, targets->n, &targets->rows);
+	AssignRows(targets);
+}
+
+/*
+ * Read the rows of these documents and what they refer to.  Ids are ascending;
+ * of those that are not there, or not visible to the caller, nothing comes.
+ */
+StoredPage *
+StoredPageRead(Resource *resource, const int64 *ids, int n)
+{
+	StoredPage *page = palloc0(sizeof(StoredPage));
+
+	page->resource = resource;
+	ReadTables(page, ids, n);
+	CollectTargets(page);
+	if (page->descriptors.n > 0)
+		ReadDescriptors(&page->descriptors);
+	for (int i = 0; i < resource->model->nprojections; i++)
+		if (page->targets[i].n > 0)
+			ReadTargets(page, i);
+	return page;
+}
+
+/* What dms.Document says of a document of the page. */
+void
+StoredPageHeader(const StoredPage *page, int document, DocumentHeader *header)
+{
+	HeaderFromRow(StoredRowValues(&page->documents, document), header);
+}
+
+/* The identity of a target: its id, then the values; NULL if it is not there. */
+const Datum *
+StoredPageTarget(const StoredTargets *targets, int64 document_id, const bool **nulls)
+{
+	StoredTarget *target = FindTarget(targets, document_id);
+
+	if (target == NULL || target->row < 0)
+		return NULL;
+	*nulls = StoredRowNulls(&targets->rows, target->row);
+	return StoredRowValues(&targets->rows, target->row);
+}

@@ -1,0 +1,44 @@
+/*
+ * storedpage.h
+ *		The stored rows of some documents of one resource, and what they refer
+ *		to.
+ */
+#ifndef DMS_STOREDPAGE_H
+#define DMS_STOREDPAGE_H
+
+#include "postgres.h"
+
+#include "document/header.h"
+#include "engine/keyscan.h"
+#include "model/modelcache.h"
+
+/* A document that is referred to; row -1: not (or not visible) there. */
+typedef struct StoredTarget
+{
+	int64		document_id;
+	int			row;
+} StoredTarget;
+
+/* The documents of one type that are referred to, and their identities. */
+typedef struct StoredTargets
+{
+	StoredTarget *targets;		/* by id, each once */
+	int			n;
+	StoredRows	rows;
+} StoredTargets;
+
+typedef struct StoredPage
+{
+	Resource   *resource;
+	StoredRows	documents;		/* dms.Document, as the rows of the root */
+	StoredRows *tables;			/* as model->tables, in order of their keys */
+	StoredTargets *targets;		/* as model->projections */
+	StoredTargets descriptors;
+} StoredPage;
+
+extern StoredPage *StoredPageRead(Resource *resource, const int64 *ids, int n);
+extern void StoredPageHeader(const StoredPage *page, int document, DocumentHeader *header);
+extern const Datum *StoredPageTarget(const StoredTargets *targets, int64 document_id,
+									 const bool **nulls);
+
+#endif							/* DMS_STOREDPAGE_H */

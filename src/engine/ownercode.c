@@ -1,0 +1,708 @@
+/*
+ * ownercode.c
+ *		What others' code would our statements run with lent rights?
+ *
+ * Writes run with the rights of the store's owner, on behalf of callers who have
+ * none.  What the owner added to the tables runs with them: triggers, defaults,
+ * checks, expressions of indexes, rules, whatever foreign keys cascade to.  Each
+ * function that could run is looked at by safefunction.c before the statement
+ * is: before it is planned, since the planner evaluates what is constant, and
+ * after its tables are locked, since nobody can add a trigger then.
+ *
+ * Queries tell what a statement does by itself, relations what comes with them.
+ * All is remembered until a catalog that it depends on changes.  What is known
+ * holds for a state of the catalogs, which is noted last, so that an error on
+ * the way leaves nothing that is half known.
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "access/table.h"
+#include "access/transam.h"
+#include "base/faults.h"
+#include "catalog/indexing.h"
+#include "catalog/pg_amop.h"
+#include "catalog/pg_amproc.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_constraint.h"
+#include "catalog/pg_index.h"
+#include "catalog/pg_inherits.h"
+#include "catalog/pg_opclass.h"
+#include "catalog/pg_statistic_ext.h"
+#include "catalog/pg_trigger.h"
+#include "catalog/pg_type.h"
+#include "commands/trigger.h"
+#include "engine/ownercode.h"
+#include "engine/safefunction.h"
+#include "engine/store.h"
+#include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/parsenodes.h"
+#include "nodes/primnodes.h"
+#include "parser/parsetree.h"
+#include "rewrite/rowsecurity.h"
+#include "storage/lmgr.h"
+#include "storage/sinval.h"
+#include "utils/builtins.h"
+#include "utils/catcache.h"
+#include "utils/fmgroids.h"
+#include "utils/hsearch.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+
+/* What a statement does with a relation; a set of these. */
+typedef enum Use
+{
+	USE_NAMED = 1 << 0,			/* names it: it must be of the store's owner */
+	USE_PLANNED = 1 << 1,		/* plans something with it */
+	USE_INSERT = 1 << 2,
+	USE_UPDATE = 1 << 3,
+	USE_DELETE = 1 << 4
+} Use;
+
+#define USES_THAT_WRITE (USE_INSERT | USE_UPDATE | USE_DELETE)
+
+/* A relation that a statement uses. */
+typedef struct UsedRelation
+{
+	Oid			relation;
+	LOCKMODE	mode;			/* NoLock: that is taken for a moment only */
+	int			uses;
+	int			followed;		/* uses whose foreign keys were followed */
+} UsedRelation;
+
+/* The state of a look at code. */
+typedef struct Look
+{
+	FunctionPlace place;		/* where the code would run from */
+	bool		found;			/* functions that are not PostgreSQL's own */
+	bool		writes;			/* there are queries that write */
+	bool		note;			/* note the relations of queries */
+	UsedRelation *used;
+	int			nused;
+	int			capacity;
+} Look;
+
+/* A relation that was looked at. */
+typedef struct Verdict
+{
+	Oid			relation;
+	int			safe;			/* uses that are safe */
+	int			runs;			/* those that run functions of others */
+} Verdict;
+
+static HTAB *verdicts = NULL;
+static uint64 verdicts_state = 0;	/* the state that they hold for */
+static uint64 changes = 1;
+static bool domains_seen = false;
+
+/* The state of the catalogs that a verdict depends on. */
+static uint64
+CurrentState(void)
+{
+	return changes + StoreChanges() + SafeFunctionChanges();
+}
+
+/* A relation changed.  If it was looked at, what is known may be wrong. */
+static void
+RelationChanged(Datum arg pg_attribute_unused(), Oid relid)
+{
+	if (relid == InvalidOid ||
+		(verdicts != NULL && hash_search(verdicts, &relid, HASH_FIND, NULL) != NULL))
+		changes++;
+}
+
+/* A constraint changed.  Those of tables are told by their relations. */
+static void
+ConstraintChanged(Datum arg pg_attribute_unused(), int cacheid pg_attribute_unused(),
+				  uint32 hashvalue pg_attribute_unused())
+{
+	if (domains_seen)
+		changes++;
+}
+
+/* Listen to what verdicts depend on. */
+void
+OwnerCodeInit(void)
+{
+	CacheRegisterRelcacheCallback(RelationChanged, (Datum) 0);
+	CacheRegisterSyscacheCallback(CONSTROID, ConstraintChanged, (Datum) 0);
+}
+
+/*
+ * Returns true while rights are lent: StoreBegin() marks the time as the checks
+ * of foreign keys do, and the end of a transaction or an error ends it.
+ */
+bool
+OwnerCodeApplies(void)
+{
+	return InNoForceRLSOperation();
+}
+
+/* --- expressions and queries ---------------------------------------------- */
+
+static bool CheckNode(Node *node, void *arg);
+
+/* Note a relation that is used, once. */
+static void
+NoteRelation(Look *look, Oid relation, LOCKMODE mode, int uses)
+{
+	UsedRelation *used = NULL;
+
+	for (int i = 0; i < look->nused && used == NULL; i++)
+		if (look->used[i].relation == relation)
+			used = &look->used[i];
+	if (used == NULL)
+	{
+		if (look->nused == look->capacity)
+		{
+			look->capacity = Max(8, 2 * look->capacity);
+			look->used = look->used == NULL ? palloc(sizeof(UsedRelation) * look->capacity) :
+				repalloc(look->used, sizeof(UsedRelation) * look->capacity);
+		}
+		used = &look->used[look->nused++];
+		memset(used, 0, sizeof(UsedRelation));
+		used->relation = relation;
+	}
+	used->mode = Max(used->mode, mode);
+	used->uses |= uses;
+}
+
+/* What a query does with the relation that it writes to. */
+static int
+UsesOfTarget(const Query *query)
+{
+	switch (query->commandType)
+	{
+		case CMD_INSERT:
+			return query->onConflict ? USE_INSERT | USE_UPDATE : USE_INSERT;
+		case CMD_UPDATE:
+			return USE_UPDATE;
+		case CMD_DELETE:
+			return USE_DELETE;
+		default:
+			return USES_THAT_WRITE;
+	}
+}
+
+/* Note the relations of a query.  Catalogs, which a rule may read, are no matter. */
+static void
+NoteQuery(Look *look, const Query *query)
+{
+	int			i = 0;
+	ListCell   *cell;
+
+	foreach(cell, query->rtable)
+	{
+		const RangeTblEntry *entry = lfirst(cell);
+		bool		target = ++i == query->resultRelation;
+
+		if (entry->rtekind == RTE_RELATION && entry->relid >= FirstNormalObjectId)
+			NoteRelation(look, entry->relid, entry->rellockmode,
+						 USE_NAMED | USE_PLANNED | (target ? UsesOfTarget(query) : 0));
+		look->writes |= target;
+	}
+}
+
+/* Check the functions of a query. */
+static bool
+CheckQuery(Look *look, Query *query)
+{
+	Oid			outer = look->place.table;
+
+	if (query->resultRelation > 0)
+		look->place.table = rt_fetch(query->resultRelation, query->rtable)->relid;
+	if (look->note)
+		NoteQuery(look, query);
+	(void) query_tree_walker(query, CheckNode, look, 0);
+	look->place.table = outer;
+	return false;
+}
+
+/* Check an expression as catalogs store it; NULL if there is none. */
+static void
+CheckStored(Look *look, const char *expression)
+{
+	if (expression != NULL)
+		(void) CheckNode(stringToNode(expression), look);
+}
+
+/* Check an expression in a column of a catalog. */
+static void
+CheckColumn(Look *look, int cache, HeapTuple tuple, AttrNumber column)
+{
+	bool		isnull;
+	Datum		value = SysCacheGetAttr(cache, tuple, column, &isnull);
+
+	if (!isnull)
+		CheckStored(look, TextDatumGetCString(value));
+}
+
+/* The type that a domain is over; InvalidOid if the type is no domain. */
+static Oid
+DomainOver(Oid type)
+{
+	HeapTuple	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(type));
+	Form_pg_type form;
+	Oid			over;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for type %u", type);
+	form = (Form_pg_type) GETSTRUCT(tuple);
+	over = form->typtype == TYPTYPE_DOMAIN ? form->typbasetype : InvalidOid;
+	ReleaseSysCache(tuple);
+	return over;
+}
+
+/* Check the constraints of a type: a domain, and the domains that it is over. */
+static void
+CheckDomain(Look *look, Oid type)
+{
+	Relation	constraints = table_open(ConstraintRelationId, AccessShareLock);
+
+	domains_seen = true;
+	for (; OidIsValid(type); type = DomainOver(type))
+	{
+		ScanKeyData key;
+		SysScanDesc scan;
+		HeapTuple	tuple;
+
+		ScanKeyInit(&key, Anum_pg_constraint_contypid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(type));
+		scan = systable_beginscan(constraints, ConstraintTypidIndexId, true, NULL, 1, &key);
+		while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+			CheckColumn(look, CONSTROID, tuple, Anum_pg_constraint_conbin);
+		systable_endscan(scan);
+	}
+	table_close(constraints, AccessShareLock);
+}
+
+/* Check one function. */
+static bool
+CheckFunction(Oid function, void *arg)
+{
+	Look	   *look = arg;
+
+	look->found |= SafeFunctionCheck(function, &look->place);
+	return false;
+}
+
+/* Check whatever a query or an expression consists of. */
+static bool
+CheckNode(Node *node, void *arg)
+{
+	Look	   *look = arg;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, Query))
+		return CheckQuery(look, (Query *) node);
+	if (IsA(node, CoerceToDomain))
+		CheckDomain(look, ((CoerceToDomain *) node)->resulttype);
+	(void) check_functions_in_node(node, CheckFunction, look);
+	return expression_tree_walker(node, CheckNode, look);
+}
+
+/* --- relations ------------------------------------------------------------ */
+
+/*
+ * Check the functions and operators of an operator class.  Only superusers can
+ * make one, of functions that need not be theirs.
+ */
+static void
+CheckOperatorClass(Look *look, Oid opclass)
+{
+	HeapTuple	tuple;
+	Oid			family;
+	CatCList   *functions;
+	CatCList   *operators;
+
+	if (opclass < FirstNormalObjectId)
+		return;
+	tuple = SearchSysCache1(CLAOID, ObjectIdGetDatum(opclass));
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for operator class %u", opclass);
+	family = ((Form_pg_opclass) GETSTRUCT(tuple))->opcfamily;
+	ReleaseSysCache(tuple);
+	functions = SearchSysCacheList1(AMPROCNUM, ObjectIdGetDatum(family));
+	for (int i = 0; i < functions->n_members; i++)
+		(void) CheckFunction(((Form_pg_amproc) GETSTRUCT(&functions->members[i]->tuple))->amproc, look);
+	ReleaseSysCacheList(functions);
+	operators = SearchSysCacheList1(AMOPSTRATEGY, ObjectIdGetDatum(family));
+	for (int i = 0; i < operators->n_members; i++)
+		(void) CheckFunction(get_opcode(((Form_pg_amop) GETSTRUCT(&operators->members[i]->tuple))->amopopr), look);
+	ReleaseSysCacheList(operators);
+}
+
+/* Check what an index computes. */
+static void
+CheckIndex(Look *look, Oid index)
+{
+	HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(index));
+	bool		isnull;
+	Datum		classes;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for index %u", index);
+	look->place.deferrable = !((Form_pg_index) GETSTRUCT(tuple))->indimmediate;
+	CheckColumn(look, INDEXRELID, tuple, Anum_pg_index_indexprs);
+	CheckColumn(look, INDEXRELID, tuple, Anum_pg_index_indpred);
+	classes = SysCacheGetAttr(INDEXRELID, tuple, Anum_pg_index_indclass, &isnull);
+	for (int i = 0; i < ((Form_pg_index) GETSTRUCT(tuple))->indnkeyatts; i++)
+		CheckOperatorClass(look, ((oidvector *) DatumGetPointer(classes))->values[i]);
+	look->place.deferrable = false;
+	ReleaseSysCache(tuple);
+}
+
+/*
+ * Check what the planner may evaluate of a relation: what is constant in the
+ * expressions of indexes, statistics and checks.  Cached expressions are not
+ * asked for, because PostgreSQL evaluates them to cache them.
+ */
+static void
+CheckPlanned(Look *look, Relation relation)
+{
+	const TupleConstr *constraints = RelationGetDescr(relation)->constr;
+	List	   *indexes = RelationGetIndexList(relation);
+	List	   *statistics = RelationGetStatExtList(relation);
+	ListCell   *cell;
+
+	foreach(cell, indexes)
+	{
+		CheckIndex(look, lfirst_oid(cell));
+	}
+	foreach(cell, statistics)
+	{
+		HeapTuple	tuple = SearchSysCache1(STATEXTOID, ObjectIdGetDatum(lfirst_oid(cell)));
+
+		if (!HeapTupleIsValid(tuple))
+			elog(ERROR, "cache lookup failed for statistics object %u", lfirst_oid(cell));
+		CheckColumn(look, STATEXTOID, tuple, Anum_pg_statistic_ext_stxexprs);
+		ReleaseSysCache(tuple);
+	}
+	for (int i = 0; constraints != NULL && i < constraints->num_check; i++)
+		CheckStored(look, constraints->check[i].ccbin);
+}
+
+/* Returns true if a trigger fires when a relation is used like this. */
+static bool
+Fires(const Trigger *trigger, Use use)
+{
+	if (trigger->tgenabled == TRIGGER_DISABLED)
+		return false;
+	return (use == USE_INSERT && TRIGGER_FOR_INSERT(trigger->tgtype)) ||
+		(use == USE_UPDATE && TRIGGER_FOR_UPDATE(trigger->tgtype)) ||
+		(use == USE_DELETE && TRIGGER_FOR_DELETE(trigger->tgtype));
+}
+
+/* Check what computes the columns of new rows. */
+static void
+CheckColumns(Look *look, TupleDesc descriptor)
+{
+	const TupleConstr *constraints = descriptor->constr;
+
+	for (int i = 0; constraints != NULL && i < constraints->num_defval; i++)
+		CheckStored(look, constraints->defval[i].adbin);
+	for (int i = 0; i < descriptor->natts; i++)
+		if (TupleDescAttr(descriptor, i)->atttypid >= FirstNormalObjectId)
+			CheckDomain(look, TupleDescAttr(descriptor, i)->atttypid);
+}
+
+/*
+ * Check what runs when rows are written.  A look into a catalog may replace the
+ * triggers of the relation's cache entry, so a copy is walked through.
+ */
+static void
+CheckWritten(Look *look, Relation relation, Use use)
+{
+	const TriggerDesc *triggers = CopyTriggerDesc(relation->trigdesc);
+	List	   *policies = relation->rd_rsdesc ? relation->rd_rsdesc->policies : NIL;
+	ListCell   *cell;
+
+	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
+		if (Fires(&triggers->triggers[i], use))
+		{
+			CheckStored(look, triggers->triggers[i].tgqual);
+			look->place.deferrable = triggers->triggers[i].tgdeferrable;
+			(void) CheckFunction(triggers->triggers[i].tgfoid, look);
+			look->place.deferrable = false;
+		}
+	if (use != USE_DELETE)
+		CheckColumns(look, RelationGetDescr(relation));
+	foreach(cell, policies)
+	{
+		const RowSecurityPolicy *policy = lfirst(cell);
+
+		(void) CheckNode((Node *) policy->qual, look);
+		(void) CheckNode((Node *) policy->with_check_qual, look);
+	}
+}
+
+/*
+ * Follow a trigger of a foreign key to the table at the other end.  What the key
+ * cascades to is written; where it only looks, a statement is planned.  Keys that
+ * are never updated, as those of documents, are not looked for.
+ */
+static void
+FollowKey(Look *look, const Trigger *trigger, int uses, Oid primary_key)
+{
+	LOCKMODE	mode = NoLock;
+	int			follows = 0;
+
+	switch (trigger->tgfoid)
+	{
+		case F_RI_FKEY_CHECK_INS:
+		case F_RI_FKEY_CHECK_UPD:
+			follows = (uses & (USE_INSERT | USE_UPDATE)) != 0 ? USE_PLANNED : 0;
+			break;
+		case F_RI_FKEY_NOACTION_UPD:
+		case F_RI_FKEY_RESTRICT_UPD:
+			follows = (uses & USE_UPDATE) != 0 && trigger->tgconstrindid != primary_key ? USE_PLANNED : 0;
+			break;
+		case F_RI_FKEY_NOACTION_DEL:
+		case F_RI_FKEY_RESTRICT_DEL:
+			follows = (uses & USE_DELETE) != 0 ? USE_PLANNED : 0;
+			break;
+		case F_RI_FKEY_CASCADE_DEL:
+			mode = RowExclusiveLock;
+			follows = (uses & USE_DELETE) != 0 ? USE_PLANNED | USE_DELETE : 0;
+			break;
+		case F_RI_FKEY_SETNULL_DEL:
+		case F_RI_FKEY_SETDEFAULT_DEL:
+			mode = RowExclusiveLock;
+			follows = (uses & USE_DELETE) != 0 ? USE_PLANNED | USE_UPDATE : 0;
+			break;
+		case F_RI_FKEY_CASCADE_UPD:
+		case F_RI_FKEY_SETNULL_UPD:
+		case F_RI_FKEY_SETDEFAULT_UPD:
+			mode = RowExclusiveLock;
+			follows = (uses & USE_UPDATE) != 0 ? USE_PLANNED | USE_UPDATE : 0;
+			break;
+		default:
+			break;
+	}
+	if (follows != 0)
+		NoteRelation(look, trigger->tgconstrrelid, mode, follows);
+}
+
+/*
+ * Lock a relation, and note those that writing to it leads to.  A table that a
+ * key cascades to may be partitioned.
+ */
+static void
+FollowRelation(Look *look, int which)
+{
+	UsedRelation used = look->used[which];
+	Relation	relation;
+
+	if (used.mode != NoLock)
+		LockRelationOid(used.relation, used.mode);
+	look->used[which].followed = used.uses;
+	if ((used.uses & USES_THAT_WRITE) == 0)
+		return;
+	relation = relation_open(used.relation, NoLock);
+	list_free(RelationGetIndexList(relation));	/* sets rd_pkindex */
+	for (int i = 0; relation->trigdesc != NULL && i < relation->trigdesc->numtriggers; i++)
+		FollowKey(look, &relation->trigdesc->triggers[i], used.uses, relation->rd_pkindex);
+	if (relation->rd_rel->relkind == RELKIND_PARTITIONED_TABLE && (used.uses & USE_NAMED) == 0)
+	{
+		List	   *partitions = find_inheritance_children(used.relation, used.mode);
+		ListCell   *cell;
+
+		foreach(cell, partitions)
+		{
+			NoteRelation(look, lfirst_oid(cell), used.mode, used.uses);
+		}
+	}
+	relation_close(relation, NoLock);
+}
+
+/* Lock all relations that are used, and find those that come with them. */
+static void
+FollowRelations(Look *look)
+{
+	bool		again = true;
+
+	while (again)
+	{
+		again = false;
+		for (int i = 0; i < look->nused; i++)
+			if (look->used[i].followed != look->used[i].uses)
+			{
+				FollowRelation(look, i);
+				again = true;
+			}
+	}
+}
+
+/* Check one use of a relation; returns true if functions of others run. */
+static bool
+CheckUse(Relation relation, Use use, bool written)
+{
+	Look		look = {.place = {.table = RelationGetRelid(relation),.runs_as = relation->rd_rel->relowner}};
+	bool		is_view = relation->rd_rel->relkind == RELKIND_VIEW && !written;
+
+	if (use == USE_NAMED)
+	{
+		StoreCheckRelation(look.place.table, is_view ? RELKIND_VIEW : RELKIND_RELATION, StoreOwner());
+		StoreCheckSchema(RelationGetNamespace(relation), StoreOwner());
+	}
+	else if (use == USE_PLANNED)
+		CheckPlanned(&look, relation);
+	else
+		CheckWritten(&look, relation, use);
+	return look.found;
+}
+
+/*
+ * Check a relation, as far as it was not yet.  What comes with it runs as its
+ * owner, also where a foreign key leads to it.
+ */
+static void
+CheckRelation(Look *look, const UsedRelation *used)
+{
+	bool		found;
+	Verdict    *verdict = hash_search(verdicts, &used->relation, HASH_ENTER, &found);
+	LOCKMODE	mode = used->mode == NoLock ? AccessShareLock : NoLock;
+	Relation	relation;
+
+	if (!found)
+		verdict->safe = verdict->runs = 0;
+	if ((used->uses & ~verdict->safe) != 0)
+	{
+		relation = relation_open(used->relation, mode);
+		for (int use = USE_NAMED; use <= USE_DELETE; use <<= 1)
+			if ((used->uses & ~verdict->safe & use) != 0 &&
+				CheckUse(relation, use, (used->uses & USES_THAT_WRITE) != 0))
+				verdict->runs |= use;
+		relation_close(relation, mode);
+		verdict->safe |= used->uses;
+	}
+	look->found |= (verdict->runs & used->uses) != 0;
+}
+
+/* --- remembering ---------------------------------------------------------- */
+
+/* Get ready to look at relations; verdicts of another state are forgotten. */
+static void
+BeginVerdicts(uint64 state)
+{
+	HASHCTL		control = {.keysize = sizeof(Oid),.entrysize = sizeof(Verdict)};
+
+	if (verdicts == NULL || verdicts_state != state)
+	{
+		HTAB	   *old = verdicts;
+
+		verdicts = NULL;
+		if (old != NULL)
+			hash_destroy(old);
+		verdicts = hash_create("dms verdicts on relations", 64, &control, HASH_ELEM | HASH_BLOBS);
+	}
+	verdicts_state = 0;
+}
+
+/* The verdicts hold if nothing changed meanwhile. */
+static void
+EndVerdicts(uint64 state)
+{
+	if (CurrentState() == state)
+		verdicts_state = state;
+}
+
+/* Keep what was found of a statement. */
+static void
+Remember(OwnerCode *code, const Look *look, uint64 state)
+{
+	OwnerLock  *locks = MemoryContextAlloc(TopMemoryContext, sizeof(OwnerLock) * Max(look->nused, 1));
+
+	OwnerCodeForget(code);
+	code->locks = locks;
+	for (int i = 0; i < look->nused; i++)
+		if (look->used[i].mode != NoLock)
+		{
+			locks[code->nlocks].relation = look->used[i].relation;
+			locks[code->nlocks++].mode = look->used[i].mode;
+		}
+	code->runs = look->writes && look->found;
+	code->checked = state;
+}
+
+/* Look at a statement and at all that comes with it. */
+static void
+CheckAnew(OwnerCode *code, OwnerQueries queries, void *arg)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "dms owner's code",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext saved = MemoryContextSwitchTo(context);
+	uint64		state = CurrentState();
+	Look		look = {.place = {.runs_as = StoreOwner()},.note = true};
+
+	BeginVerdicts(state);
+	(void) CheckNode((Node *) queries(arg), &look);
+	FollowRelations(&look);
+	for (int i = 0; i < look.nused; i++)
+		CheckRelation(&look, &look.used[i]);
+	EndVerdicts(state);
+	Remember(code, &look, state);
+	MemoryContextSwitchTo(saved);
+	MemoryContextDelete(context);
+}
+
+/*
+ * Refuse a statement that would run code which is not safe with the rights that
+ * are lent.  It must be run next: its relations are locked now, as it will lock
+ * them itself, so that nothing can be added to them before it does.
+ */
+void
+OwnerCodeCheck(OwnerCode *code, OwnerQueries queries, void *arg)
+{
+	uint64		received;
+
+	for (int i = 0; i < code->nlocks && !FAULT_SKIP("code_locks"); i++)
+		LockRelationOid(code->locks[i].relation, code->locks[i].mode);
+	do
+	{
+		received = SharedInvalidMessageCounter;
+		if (code->checked != CurrentState())
+			CheckAnew(code, queries, arg);
+	} while (SharedInvalidMessageCounter != received);
+}
+
+/*
+ * The same for a table that is open, to be read or written without a statement:
+ * it must be of the store's owner, and the expressions of its indexes are looked
+ * at, because opening them may evaluate what is constant.
+ */
+void
+OwnerCodeCheckTable(Oid table)
+{
+	UsedRelation used = {.relation = table,.mode = AccessShareLock,.uses = USE_NAMED | USE_PLANNED};
+	uint64		received;
+
+	do
+	{
+		uint64		state = CurrentState();
+		Verdict    *verdict = verdicts_state == state ? hash_search(verdicts, &table, HASH_FIND, NULL) : NULL;
+		Look		look = {0};
+
+		received = SharedInvalidMessageCounter;
+		if (verdict != NULL && (verdict->safe & used.uses) == used.uses)
+			return;
+		BeginVerdicts(state);
+		CheckRelation(&look, &used);
+		EndVerdicts(state);
+	} while (SharedInvalidMessageCounter != received);
+}
+
+/* Forget what is known of a statement. */
+void
+OwnerCodeForget(OwnerCode *code)
+{
+	if (code->locks != NULL)
+		pfree(code->locks);
+	memset(code, 0, sizeof(OwnerCode));
+}

@@ -1,0 +1,501 @@
+/*
+ * store.c
+ *		Where the core tables are, who owns them, and the gate in front of them.
+ *
+ * Our statements find tables by name, and some of them run with the rights of
+ * the store's owner.  A name is no identity, though: whoever owns a schema can
+ * rename it, drop what is in it, and put something else there.  So before any
+ * rights are used, the names must lead where they should: the schema "dms" is
+ * that of the extension, the core tables are ordinary tables that belong to one
+ * role, and the schema belongs to a role that has the rights of the owner
+ * anyway.  All of it is looked up once and forgotten when a catalog changes.
+ *
+ * The gate is the table lock on dms.ReferenceEdge: writers pass it in
+ * RowExclusive, a deploy closes it with ShareRowExclusive, so that a deploy
+ * waits for the writers in flight and later writers see its result.
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "base/faults.h"
+#include "base/report.h"
+#include "catalog/indexing.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_authid.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_database.h"
+#include "catalog/pg_extension.h"
+#include "catalog/pg_inherits.h"
+#include "catalog/pg_namespace.h"
+#include "engine/store.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/guc.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+
+PG_FUNCTION_INFO_V1(dms_require_store);
+
+/* The extension, and the schema that its functions and our statements name. */
+#define EXTENSION_NAME "dms"
+#define SCHEMA_NAME "dms"
+
+/* All that dms.core_ddl() creates and our statements name. */
+static const char *const table_names[STORE_TABLES] = {
+	[STORE_DOCUMENT] = "document",
+	[STORE_REFERENCE_EDGE] = "referenceedge",
+	[STORE_RESOURCE_MODEL] = "resourcemodel",
+	[STORE_STORE] = "store",
+	[STORE_REFERENTIAL_IDENTITY] = "referentialidentity",
+	[STORE_DESCRIPTOR] = "descriptor",
+	[STORE_EDGE_SOURCE] = "edgesource",
+	[STORE_IDENTITY_LOCK] = "identitylock",
+	[STORE_EFFECTIVE_SCHEMA] = "effectiveschema",
+	[STORE_SCHEMA_COMPONENT] = "schemacomponent",
+	[STORE_IDEMPOTENCY_KEYS] = "idempotencykeys",
+	[STORE_DOCUMENT_SEQUENCE] = "document_documentid_seq",
+};
+
+static Oid	schema_oid = InvalidOid;	/* InvalidOid: to be looked up */
+static Oid	table_oids[STORE_TABLES];
+static bool tables_known = false;
+static Oid	owner = InvalidOid; /* InvalidOid: to be checked */
+static uint64 changes = 0;
+static uint64 generation = 1;
+static bool lock_nowait = false;
+
+/*
+ * Something about a relation changed.  Any core table: find them anew.  The
+ * stored models, or everything: models that were loaded may be old.
+ */
+static void
+StoreInvalidate(Datum arg pg_attribute_unused(), Oid relid)
+{
+	for (int i = 0; i < STORE_TABLES; i++)
+		if (relid == InvalidOid || relid == table_oids[i])
+		{
+			tables_known = false;
+			owner = InvalidOid;
+			changes++;
+		}
+	if (relid == InvalidOid || relid == table_oids[STORE_RESOURCE_MODEL])
+		generation++;
+}
+
+/*
+ * A schema, a role or a database changed: names may lead elsewhere, and other
+ * roles may have other rights.
+ */
+static void
+StoreForget(Datum arg pg_attribute_unused(), int cacheid pg_attribute_unused(),
+			uint32 hashvalue pg_attribute_unused())
+{
+	schema_oid = InvalidOid;
+	tables_known = false;
+	owner = InvalidOid;
+	changes++;
+}
+
+/* Define the settings of this module and listen to what its caches depend on. */
+void
+StoreInit(void)
+{
+	DefineCustomBoolVariable("dms.lock_nowait",
+							 "Fail at once instead of waiting for a lock.",
+							 "Every wait of a write for a row or table lock becomes the error lock_not_available (55P03).",
+							 &lock_nowait, false, PGC_USERSET, 0,
+							 NULL, NULL, NULL);
+	CacheRegisterRelcacheCallback(StoreInvalidate, (Datum) 0);
+	CacheRegisterSyscacheCallback(NAMESPACEOID, StoreForget, (Datum) 0);
+	CacheRegisterSyscacheCallback(AUTHOID, StoreForget, (Datum) 0);
+	CacheRegisterSyscacheCallback(AUTHMEMMEMROLE, StoreForget, (Datum) 0);
+	CacheRegisterSyscacheCallback(DATABASEOID, StoreForget, (Datum) 0);
+}
+
+/* Raise that the store is not as it must be to be used, and what helps. */
+static void
+pg_attribute_noreturn()
+RefuseStore(const char *message, const char *hint)
+{
+	ReportError(PROBLEM_STORE_UNSAFE, hint, "%s", message);
+}
+
+/*
+ * Look the extension up; *schema is where its functions are.  Both are
+ * InvalidOid where it was not created.
+ */
+static Oid
+FindExtension(Oid *schema)
+{
+	Relation	extensions = table_open(ExtensionRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	Oid			extension = InvalidOid;
+
+	*schema = InvalidOid;
+	ScanKeyInit(&key, Anum_pg_extension_extname, BTEqualStrategyNumber, F_NAMEEQ,
+				CStringGetDatum(EXTENSION_NAME));
+	scan = systable_beginscan(extensions, ExtensionNameIndexId, true, NULL, 1, &key);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple))
+	{
+		extension = ((Form_pg_extension) GETSTRUCT(tuple))->oid;
+		*schema = ((Form_pg_extension) GETSTRUCT(tuple))->extnamespace;
+	}
+	systable_endscan(scan);
+	table_close(extensions, AccessShareLock);
+	return extension;
+}
+
+/* The extension that we are part of. */
+Oid
+StoreExtension(void)
+{
+	Oid			schema;
+
+	return FindExtension(&schema);
+}
+
+/*
+ * The schema of the extension.  Its owner may rename it, and another may then
+ * have its name: since our statements say "dms", that is an error.
+ */
+Oid
+StoreSchema(void)
+{
+	uint64		before = changes;
+	Oid			found;
+	char	   *name;
+
+	if (OidIsValid(schema_oid))
+		return schema_oid;
+	if (!OidIsValid(FindExtension(&found)) || (name = get_namespace_name(found)) == NULL)
+		RefuseStore("the extension \"" EXTENSION_NAME "\" is not in this database",
+					"CREATE EXTENSION " EXTENSION_NAME);
+	if (strcmp(name, SCHEMA_NAME) != 0)
+		RefuseStore(psprintf("the schema of the extension is called \"%s\", and must be called \"%s\"",
+							 name, SCHEMA_NAME),
+					psprintf("ALTER SCHEMA %s RENAME TO %s", quote_identifier(name), SCHEMA_NAME));
+	if (changes == before)
+		schema_oid = found;
+	return found;
+}
+
+/* Look the core tables up; false when there is no store. */
+static bool
+FindTables(void)
+{
+	uint64		before = changes;
+	Oid			schema;
+	int			n = 0;
+
+	if (tables_known)
+		return true;
+	schema = StoreSchema();
+	for (int i = 0; i < STORE_TABLES; i++)
+	{
+		Oid			found = get_relname_relid(table_names[i], schema);
+
+		if (i == STORE_RESOURCE_MODEL && found != table_oids[i])
+			generation++;
+		table_oids[i] = found;
+		n += OidIsValid(found);
+	}
+	tables_known = n == STORE_TABLES && changes == before;
+	return n > 0;
+}
+
+/* Returns true if there is a store in this database. */
+bool
+StoreExists(void)
+{
+	return FindTables();
+}
+
+/* Raise that a core table is not there, but others are. */
+static void
+pg_attribute_noreturn()
+RefuseMissing(StoreTableId id)
+{
+	RefuseStore(psprintf("\"%s.%s\" of the store is missing", SCHEMA_NAME, table_names[id]),
+				"Restore it, or drop the tables of the store and deploy again.");
+}
+
+/* A core table; without a store this is an error that says what to do. */
+Oid
+StoreTable(StoreTableId id)
+{
+	if (!FindTables())
+		ReportError(PROBLEM_NOT_DEPLOYED,
+					"Call dms.deploy_schema() with the ApiSchema of your API first.",
+					"no schema is deployed in this database");
+	if (!OidIsValid(table_oids[id]))
+		RefuseMissing(id);
+	return table_oids[id];
+}
+
+/*
+ * Returns true if a role may own what runs with the rights of the owner: the
+ * owner itself, and who has its rights anyway.  The owner of the database is not
+ * one of these.
+ */
+bool
+StoreTrusts(Oid owner_role, Oid role)
+{
+	if (role == ROLE_PG_DATABASE_OWNER)
+	{
+		HeapTuple	database = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(MyDatabaseId));
+
+		if (!HeapTupleIsValid(database))
+			elog(ERROR, "cache lookup failed for database %u", MyDatabaseId);
+		role = ((Form_pg_database) GETSTRUCT(database))->datdba;
+		ReleaseSysCache(database);
+	}
+	return role == owner_role || superuser_arg(role) || has_privs_of_role(role, owner_role);
+}
+
+/* The name of a role, for messages. */
+static char *
+RoleName(Oid role)
+{
+	char	   *name = GetUserNameFromId(role, true);
+
+	return name ? name : psprintf("%u", role);
+}
+
+/*
+ * Whoever owns a schema can replace what is in it, so it must be a role that has
+ * the rights of the store's owner.
+ */
+void
+StoreCheckSchema(Oid schema, Oid owner_role)
+{
+	HeapTuple	tuple = SearchSysCache1(NAMESPACEOID, ObjectIdGetDatum(schema));
+	Form_pg_namespace form;
+	char	   *name;
+	Oid			schema_owner;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for schema %u", schema);
+	form = (Form_pg_namespace) GETSTRUCT(tuple);
+	name = pstrdup(NameStr(form->nspname));
+	schema_owner = form->nspowner;
+	ReleaseSysCache(tuple);
+	if (!StoreTrusts(owner_role, schema_owner))
+		RefuseStore(psprintf("schema \"%s\" belongs to role \"%s\", which does not have the rights of the store's owner",
+							 name, RoleName(schema_owner)),
+					psprintf("ALTER SCHEMA %s OWNER TO %s", quote_identifier(name),
+							 quote_identifier(RoleName(owner_role))));
+	pfree(name);
+}
+
+/* The name of a relation with its schema, as messages show it. */
+static char *
+RelationName(const FormData_pg_class *form)
+{
+	return psprintf("%s.%s", get_namespace_name(form->relnamespace), NameStr(form->relname));
+}
+
+/* Raise that a table of the store, or its sequence, is another role's. */
+static void
+pg_attribute_noreturn()
+RefuseOwner(const FormData_pg_class *form, Oid owner_role)
+{
+	bool		is_sequence = form->relkind == RELKIND_SEQUENCE;
+	const char *owner_name = RoleName(owner_role);
+
+	RefuseStore(psprintf("%s \"%s\" belongs to role \"%s\", and not to the store's owner \"%s\"",
+						 is_sequence ? "sequence" : "table", RelationName(form),
+						 RoleName(form->relowner), owner_name),
+				psprintf("If it is the store's own: ALTER %s %s OWNER TO %s", is_sequence ? "SEQUENCE" : "TABLE",
+						 quote_qualified_identifier(get_namespace_name(form->relnamespace), NameStr(form->relname)),
+						 quote_identifier(owner_name)));
+}
+
+/* Returns true if a relation is its rows and nothing else. */
+static bool
+IsOrdinary(const FormData_pg_class *form, char kind)
+{
+	return form->relkind == kind && form->relpersistence == RELPERSISTENCE_PERMANENT &&
+		!form->relispartition &&
+		(!form->relhassubclass || find_inheritance_children(form->oid, NoLock) == NIL);
+}
+
+/*
+ * A relation that we use with the rights of the store's owner must belong to
+ * that role, and be of the kind that we take it for.  A view or a foreign table
+ * is code; partitions, and tables that inherit, may belong to others.  What the
+ * table itself inherits from is of no concern.
+ */
+void
+StoreCheckRelation(Oid relation, char kind, Oid owner_role)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
+	Form_pg_class form;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for relation %u", relation);
+	form = (Form_pg_class) GETSTRUCT(tuple);
+	if (form->relowner != owner_role)
+		RefuseOwner(form, owner_role);
+	if (!IsOrdinary(form, kind))
+		RefuseStore(psprintf("\"%s\" is not an ordinary %s", RelationName(form),
+							 kind == RELKIND_SEQUENCE ? "sequence" : "table"),
+					"The tables of the store are plain tables, without partitions and without tables that inherit from them.");
+	ReleaseSysCache(tuple);
+}
+
+/* The owner of dms.Document, if everything else of the store is consistent with it. */
+static Oid
+CheckOwner(void)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(StoreTable(STORE_DOCUMENT)));
+	Oid			found;
+
+	if (!HeapTupleIsValid(tuple))
+		RefuseMissing(STORE_DOCUMENT);
+	found = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
+	ReleaseSysCache(tuple);
+	for (int i = 0; i < STORE_TABLES; i++)
+		StoreCheckRelation(StoreTable(i), i == STORE_DOCUMENT_SEQUENCE ? RELKIND_SEQUENCE : RELKIND_RELATION,
+						   found);
+	StoreCheckSchema(StoreSchema(), found);
+	return found;
+}
+
+/*
+ * The role that owns the store: the one that deployed it.  To be asked for
+ * wherever its rights are to be used, since this is where all that they rest on
+ * is checked.
+ */
+Oid
+StoreOwner(void)
+{
+	uint64		before = changes;
+	Oid			found;
+
+	if (OidIsValid(owner))
+		return owner;
+	found = CheckOwner();
+	if (changes == before)
+		owner = found;
+	return found;
+}
+
+/*
+ * Lock a core table until the end of the transaction.  It may have been replaced
+ * while we waited; then the lock must be on the other.
+ */
+static void
+LockTable(StoreTableId id, LOCKMODE mode, bool nowait)
+{
+	Oid			table = StoreTable(id);
+
+	for (;;)
+	{
+		Oid			now;
+
+		if (!nowait)
+			LockRelationOid(table, mode);
+		else if (!ConditionalLockRelationOid(table, mode))
+			ereport(ERROR,
+					(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+					 errmsg("could not obtain lock on relation \"%s\"",
+							"dms.ReferenceEdge")));
+		now = StoreTable(id);
+		if (now == table || FAULT_SKIP("gate_again"))
+			return;
+		UnlockRelationOid(table, mode);
+		table = now;
+	}
+}
+
+/*
+ * Pass or close the gate.  Taking the lock also takes in what other sessions
+ * changed, so a model that is looked up afterwards is current.
+ */
+void
+StoreGate(LOCKMODE mode)
+{
+	LockTable(STORE_REFERENCE_EDGE, mode, lock_nowait);
+}
+
+/*
+ * Close the gate to other writers, having passed it.  We give our place back
+ * first: two that both held theirs would wait for each other.
+ */
+void
+StoreGateClose(void)
+{
+	UnlockRelationOid(StoreTable(STORE_REFERENCE_EDGE), RowExclusiveLock);
+	StoreGate(ShareRowExclusiveLock);
+}
+
+/* For reads: models that are looked up after this are current. */
+void
+StoreLockModels(void)
+{
+	LockTable(STORE_RESOURCE_MODEL, AccessShareLock, false);
+}
+
+/*
+ * Queue behind other deploys, until the end of the transaction.  The lock is one
+ * on the schema, in a mode that does not keep others from creating tables in
+ * it: unlike an advisory lock, not everybody can take it and keep it.
+ */
+void
+StoreDeployLock(void)
+{
+	Oid			schema = StoreSchema();
+
+	for (;;)
+	{
+		Oid			now;
+
+		LockDatabaseObject(NamespaceRelationId, schema, 0, ShareUpdateExclusiveLock);
+		now = StoreSchema();
+		if (now == schema)
+			return;
+		UnlockDatabaseObject(NamespaceRelationId, schema, 0, ShareUpdateExclusiveLock);
+		schema = now;
+	}
+}
+
+/* Changes whenever loaded models may have become old. */
+uint64
+StoreGeneration(void)
+{
+	return generation;
+}
+
+/* Changes whenever the owner, or who has its rights, may have changed. */
+uint64
+StoreChanges(void)
+{
+	return changes;
+}
+
+/* Returns true if locks are not to be waited for. */
+bool
+StoreLockNowait(void)
+{
+	return lock_nowait;
+}
+
+/* For functions in SQL: an error that says what to do where there is no store. */
+Datum
+dms_require_store(PG_FUNCTION_ARGS)
+{
+	(void) StoreTable(STORE_DOCUMENT);
+	PG_RETURN_VOID();
+}

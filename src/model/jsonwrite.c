@@ -1,0 +1,173 @@
+/*
+ * jsonwrite.c
+ *		Writing JSON text straight from stored values.
+ *
+ * What is written for a value is what its canonical text was when it came in,
+ * whatever the settings of the session are.
+ */
+#include "postgres.h"
+
+#include "base/compat.h"
+#include "base/datetime.h"
+#include "fmgr.h"
+#include "model/jsonwrite.h"
+#include "model/value.h"
+#include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
+#include "utils/numeric.h"
+#include "utils/timestamp.h"
+
+/* How a byte stands inside a string, when not as it is. */
+static void
+WriteEscaped(StringInfo out, unsigned char byte)
+{
+	switch (byte)
+	{
+		case '\b':
+			appendStringInfoString(out, "\\b");
+			break;
+		case '\f':
+			appendStringInfoString(out, "\\f");
+			break;
+		case '\n':
+			appendStringInfoString(out, "\\n");
+			break;
+		case '\r':
+			appendStringInfoString(out, "\\r");
+			break;
+		case '\t':
+			appendStringInfoString(out, "\\t");
+			break;
+		case '"':
+			appendStringInfoString(out, "\\\"");
+			break;
+		case '\\':
+			appendStringInfoString(out, "\\\\");
+			break;
+		default:
+			appendStringInfo(out, "\\u%04x", byte);
+	}
+}
+
+/* A string literal; most have nothing to escape and are copied in one go. */
+void
+JsonWriteString(StringInfo out, const char *bytes, int len)
+{
+	int			copied = 0;
+
+	appendStringInfoCharMacro(out, '"');
+	for (int i = 0; i < len; i++)
+	{
+		unsigned char byte = bytes[i];
+
+		if (likely(byte >= ' ' && byte != '"' && byte != '\\'))
+			continue;
+		appendBinaryStringInfo(out, bytes + copied, i - copied);
+		WriteEscaped(out, byte);
+		copied = i + 1;
+	}
+	appendBinaryStringInfo(out, bytes + copied, len - copied);
+	appendStringInfoCharMacro(out, '"');
+}
+
+/* The name of a member, behind a comma unless it is the first of its object. */
+void
+JsonWriteName(StringInfo out, const char *name)
+{
+	if (out->data[out->len - 1] != '{')
+		appendStringInfoCharMacro(out, ',');
+	JsonWriteString(out, name, strlen(name));
+	appendStringInfoCharMacro(out, ':');
+}
+
+static void
+WriteStringDatum(StringInfo out, Datum datum)
+{
+	struct varlena *value = PG_DETOAST_DATUM_PACKED(datum);
+
+	JsonWriteString(out, VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value));
+	if ((Pointer) value != DatumGetPointer(datum))
+		pfree(value);
+}
+
+static void
+WriteInteger(StringInfo out, int64 number)
+{
+	char		digits[MAXINT8LEN + 1];
+
+	appendBinaryStringInfo(out, digits, pg_lltoa(number, digits));
+}
+
+/* Fixed-point without trailing zeros; what is no JSON number, as a string. */
+static void
+WriteNumeric(StringInfo out, Datum datum)
+{
+	char	   *digits = DatumGetCString(DirectFunctionCall1(numeric_out, datum));
+	int			len = strlen(digits);
+
+	if (numeric_is_nan(DatumGetNumeric(datum)) || numeric_is_inf(DatumGetNumeric(datum)))
+		JsonWriteString(out, digits, len);
+	else
+	{
+		if (strchr(digits, '.') != NULL)
+		{
+			while (digits[len - 1] == '0')
+				len--;
+			if (digits[len - 1] == '.')
+				len--;
+		}
+		appendBinaryStringInfo(out, digits, len);
+	}
+	pfree(digits);
+}
+
+/* Dates and times; "infinity" can only come from plain SQL. */
+static void
+WriteTemporal(StringInfo out, Datum datum, ValueType type)
+{
+	char	   *string;
+
+	if ((type == VALUE_DATE && DATE_NOT_FINITE(DatumGetDateADT(datum))) ||
+		(type == VALUE_TIMESTAMP && TIMESTAMP_NOT_FINITE(DatumGetTimestampTz(datum))))
+	{
+		bool		begin = type == VALUE_DATE ? DATE_IS_NOBEGIN(DatumGetDateADT(datum)) :
+		TIMESTAMP_IS_NOBEGIN(DatumGetTimestampTz(datum));
+
+		appendStringInfoString(out, begin ? "\"-infinity\"" : "\"infinity\"");
+		return;
+	}
+	string = ValueFromDatum(datum, type);
+	appendStringInfoCharMacro(out, '"');
+	appendStringInfoString(out, string);
+	appendStringInfoCharMacro(out, '"');
+	pfree(string);
+}
+
+/* A stored value. */
+void
+JsonWriteValue(StringInfo out, Datum datum, ValueType type)
+{
+	switch (type)
+	{
+		case VALUE_TEXT:
+			WriteStringDatum(out, datum);
+			break;
+		case VALUE_INT4:
+			WriteInteger(out, DatumGetInt32(datum));
+			break;
+		case VALUE_INT8:
+			WriteInteger(out, DatumGetInt64(datum));
+			break;
+		case VALUE_NUMERIC:
+			WriteNumeric(out, datum);
+			break;
+		case VALUE_BOOL:
+			appendStringInfoString(out, DatumGetBool(datum) ? "true" : "false");
+			break;
+		case VALUE_DATE:
+		case VALUE_TIME:
+		case VALUE_TIMESTAMP:
+			WriteTemporal(out, datum, type);
+			break;
+	}
+}

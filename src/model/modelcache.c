@@ -1,0 +1,387 @@
+/*
+ * modelcache.c
+ *		Loading models by name, and letting go of them.
+ *
+ * A model is loaded when its resource is first touched.  When a deploy has
+ * changed the stored models, all that were loaded are retired: the next look-up
+ * loads anew, and the old ones are freed at the end of the transaction, when
+ * nobody can be using them any more.
+ *
+ * Prepared plans take much more memory than models.  A session that works its
+ * way through hundreds of resources keeps the plans of the ones used last.
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "base/faults.h"
+#include "base/report.h"
+#include "catalog/pg_type.h"
+#include "engine/store.h"
+#include "model/modelcache.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/guc.h"
+#include "utils/hsearch.h"
+#include "utils/memutils.h"
+
+#define MAX_NAME 256
+
+/* A name has many spellings; nobody needs all of them. */
+#define MAX_SPELLINGS 4096
+
+/* "project/resource" as a caller spells it, to the resource; "/" before endpoints. */
+typedef struct SpelledName
+{
+	char		name[2 * MAX_NAME + 3];
+	Resource   *resource;
+} SpelledName;
+
+/* All that was loaded from one state of the stored models. */
+typedef struct Generation
+{
+	uint64		number;
+	MemoryContext context;
+	HTAB	   *names;
+	Resource   *resources;
+	struct Generation *retired;
+} Generation;
+
+static Generation *current = NULL;
+static Generation *retired = NULL;
+static uint64 clock_ticks = 0;
+static int	cached_plans = 64;
+
+static const Oid find_types[] = {TEXTOID, TEXTOID};
+
+static const char *const model_columns[] = {"projectname", "resourcename", "model"};
+static const Oid model_types[] = {TEXTOID, TEXTOID, JSONOID};
+static const KeyScanTable models = {"dms", "resourcemodel", model_columns, model_types, lengthof(model_columns)};
+
+/* Names are ASCII; the collation keeps locales out of it. */
+#define FOLDED(name) "pg_catalog.lower(" name " COLLATE pg_catalog.\"C\")"
+
+static Statement find_by_any_name = {
+	.sql = "SELECT Model, ProjectName, ResourceName FROM dms.ResourceModel"
+	" WHERE (" FOLDED("ProjectName") " OPERATOR(pg_catalog.=) " FOLDED("$1")
+	" OR " FOLDED("ProjectEndpointName") " OPERATOR(pg_catalog.=) " FOLDED("$1") ")"
+	" AND (" FOLDED("ResourceName") " OPERATOR(pg_catalog.=) " FOLDED("$2")
+	" OR " FOLDED("EndpointName") " OPERATOR(pg_catalog.=) " FOLDED("$2") ")",
+	.nargs = 2,
+	.argtypes = find_types,
+};
+
+static Statement find_by_endpoint = {
+	.sql = "SELECT Model, ProjectName, ResourceName FROM dms.ResourceModel"
+	" WHERE " FOLDED("ProjectEndpointName") " OPERATOR(pg_catalog.=) " FOLDED("$1")
+	" AND " FOLDED("EndpointName") " OPERATOR(pg_catalog.=) " FOLDED("$2"),
+	.nargs = 2,
+	.argtypes = find_types,
+};
+
+/* Let go of the plans of a resource. */
+static void
+ForgetPlans(Resource *resource)
+{
+	for (int i = 0; i < resource->model->ntables; i++)
+	{
+		TableAccess *access = &resource->tables[i];
+
+		StatementForget(&access->read);
+		StatementForget(&access->insert);
+		StatementForget(&access->update);
+		StatementForget(&access->update_identity);
+		StatementForget(&access->delete);
+	}
+	for (int i = 0; i < resource->model->nprojections; i++)
+		StatementForget(&resource->projections[i]);
+	for (int i = 0; i < resource->model->nequalities; i++)
+		StatementForget(&resource->equalities[i]);
+	for (int i = 0; i < RESOURCE_QUERIES; i++)
+		StatementForget(&resource->queries[i]);
+	StatementForget(&resource->insert_member);
+	StatementForget(&resource->lock_root);
+	StatementForget(&resource->lock_member);
+	StatementForget(&resource->clear);
+	StatementForget(&resource->verify);
+}
+
+/* At the end of a transaction nobody uses a retired generation any more. */
+static void
+FreeRetired(XactEvent event, void *arg)
+{
+	if (event != XACT_EVENT_COMMIT && event != XACT_EVENT_ABORT &&
+		event != XACT_EVENT_PREPARE)
+		return;
+	StatementsEnd();
+	while (retired != NULL)
+	{
+		Generation *generation = retired;
+
+		retired = generation->retired;
+		for (Resource *r = generation->resources; r != NULL; r = r->next)
+			ForgetPlans(r);
+		MemoryContextDelete(generation->context);
+	}
+}
+
+void
+ModelCacheInit(void)
+{
+	DefineCustomIntVariable("dms.cached_plans",
+							"Resources whose prepared plans a session keeps.",
+							"Plans of resources that were not used for longest are let go first.",
+							&cached_plans, 64, 1, 10000, PGC_USERSET, 0,
+							NULL, NULL, NULL);
+	RegisterXactCallback(FreeRetired, NULL);
+}
+
+/* The generation of the stored models as they are now. */
+static Generation *
+CurrentGeneration(void)
+{
+	uint64		number = StoreGeneration();
+	MemoryContext context;
+	Generation *generation;
+	HASHCTL		control = {0};
+
+	if (current != NULL && current->number == number)
+		return current;
+	if (current != NULL)
+	{
+		current->retired = retired;
+		retired = current;
+		current = NULL;
+	}
+	context = AllocSetContextCreate(TopMemoryContext, "dms models", ALLOCSET_DEFAULT_SIZES);
+	generation = MemoryContextAllocZero(context, sizeof(Generation));
+	control.keysize = sizeof(((SpelledName *) NULL)->name);
+	control.entrysize = sizeof(SpelledName);
+	control.hcxt = context;
+	generation->names = hash_create("dms resource names", 64, &control,
+									HASH_ELEM | HASH_STRINGS | HASH_CONTEXT);
+	generation->context = context;
+	generation->number = number;
+	current = generation;
+	return generation;
+}
+
+/* Is this resource loaded, under whatever spelling? */
+static Resource *
+FindLoaded(const Generation *generation, const char *project, const char *name)
+{
+	for (Resource *r = generation->resources; r != NULL; r = r->next)
+		if (strcmp(r->model->resource, name) == 0 && strcmp(r->model->project, project) == 0)
+			return r;
+	return NULL;
+}
+
+/* A model that is stored under the name of another would be loaded again and again. */
+static void
+RequireNames(const ResourceModel *model, const char *project, const char *resource)
+{
+	if (strcmp(model->project, project) != 0 || strcmp(model->resource, resource) != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("stored model of \"%s.%s\" is that of \"%s.%s\"", project, resource,
+						model->project, model->resource)));
+}
+
+/* Load a model; it becomes visible to others only when it is complete. */
+static Resource *
+LoadResource(Generation *generation, const char *project, const char *name, const char *json)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
+												  "dms model", ALLOCSET_SMALL_SIZES);
+	MemoryContext saved = MemoryContextSwitchTo(context);
+	Resource   *resource = palloc0(sizeof(Resource));
+
+	resource->model = ModelFromJson(json, strlen(json));
+	RequireNames(resource->model, project, name);
+	resource->context = context;
+	resource->tables = palloc0(sizeof(TableAccess) * Max(resource->model->ntables, 1));
+	resource->equalities = palloc0(sizeof(Statement) * Max(resource->model->nequalities, 1));
+	resource->projections = palloc0(sizeof(Statement) * Max(resource->model->nprojections, 1));
+	resource->joins = palloc0(sizeof(struct JoinScan *) * Max(resource->model->nprojections, 1));
+	MemoryContextSwitchTo(saved);
+	MemoryContextSetParent(context, generation->context);
+	resource->next = generation->resources;
+	generation->resources = resource;
+	return resource;
+}
+
+/* Look for the name that dms.Document has; NULL when there is no such model. */
+static Resource *
+ReadByName(Generation *generation, const char *project, const char *resource)
+{
+	KeyScanKey	keys[2] = {
+		{.equals = F_TEXTEQ,.value = CStringGetTextDatum(project)},
+		{.equals = F_TEXTEQ,.value = CStringGetTextDatum(resource)},
+	};
+	StoredRows	rows;
+	Resource   *found = FindLoaded(generation, project, resource);
+
+	if (found != NULL)
+		return found;
+	StoredRowsInit(&rows, models.ncolumns, 1);
+	if (!KeyScanRead(&models, keys, lengthof(keys), &rows) || rows.nrows == 0)
+		return NULL;
+	return LoadResource(generation, project, resource, TextDatumGetCString(rows.values[2]));
+}
+
+/* Look for a name by SQL: an endpoint's, or any name in any case. */
+static Resource *
+ReadByQuery(Generation *generation, const char *project, const char *resource,
+			bool endpoint)
+{
+	Datum		values[2] = {CStringGetTextDatum(project), CStringGetTextDatum(resource)};
+	Resource   *found;
+
+	if (StatementRun(endpoint ? &find_by_endpoint : &find_by_any_name, values, NULL, true, 1) == 0)
+		return NULL;
+	found = FindLoaded(generation, ResultName(0, 2), ResultName(0, 3));
+	return found ? found : LoadResource(generation, ResultName(0, 2), ResultName(0, 3), ResultName(0, 1));
+}
+
+/*
+ * Read the model of a name as spelled; NULL when there is none.  As it is now:
+ * the snapshot of the caller may be older than the deploy that made us look,
+ * and what is loaded is kept.
+ */
+static Resource *
+ReadResource(Generation *generation, const char *project, const char *resource,
+			 bool endpoint)
+{
+	Resource   *found = NULL;
+
+	if (!FAULT_SKIP("newest_model"))
+		SnapshotBeginCatalog();
+	if (!endpoint)
+		found = ReadByName(generation, project, resource);
+	if (found == NULL)
+		found = ReadByQuery(generation, project, resource, endpoint);
+	if (!FAULT_SKIP("newest_model"))
+		SnapshotEnd();
+	return found;
+}
+
+/*
+ * Keep the plans of the resources that were used last.  While a statement of
+ * ours runs, whose trigger called us, its plan may be among the others: later.
+ */
+static void
+BoundPlans(Generation *generation, const Resource *keep)
+{
+	Resource   *oldest = NULL;
+	int			n = 0;
+
+	if (StatementsAreRunning())
+		return;
+	for (Resource *r = generation->resources; r != NULL; r = r->next)
+	{
+		if (r->last_use == 0)
+			continue;
+		n++;
+		if (r != keep && (oldest == NULL || r->last_use < oldest->last_use))
+			oldest = r;
+	}
+	if (n > cached_plans && oldest != NULL)
+	{
+		ForgetPlans(oldest);
+		oldest->last_use = 0;
+	}
+}
+
+/* Find a resource by endpoint names only, or by any of its names. */
+static Resource *
+Lookup(const char *project, const char *resource, bool endpoint)
+{
+	Generation *generation = CurrentGeneration();
+	char		key[2 * MAX_NAME + 3] = {0};
+	SpelledName *entry;
+	Resource   *found;
+	bool		known;
+
+	if (strlen(project) > MAX_NAME || strlen(resource) > MAX_NAME ||
+		strchr(project, '/') != NULL || strchr(resource, '/') != NULL)
+		return NULL;
+	snprintf(key, sizeof(key), "%s%s/%s", endpoint ? "/" : "", project, resource);
+	entry = hash_search(generation->names, key, HASH_FIND, NULL);
+	if (entry != NULL)
+		found = entry->resource;
+	else
+	{
+		found = ReadResource(generation, project, resource, endpoint);
+		if (found == NULL)
+			return NULL;
+		if (hash_get_num_entries(generation->names) < MAX_SPELLINGS)
+		{
+			entry = hash_search(generation->names, key, HASH_ENTER, &known);
+			entry->resource = found;
+		}
+	}
+	if (found->last_use == 0)
+	{
+		found->last_use = ++clock_ticks;
+		BoundPlans(generation, found);
+	}
+	found->last_use = ++clock_ticks;
+	return found;
+}
+
+/*
+ * The resource of this name, by names or endpoint names in any case; NULL when
+ * there is none.  Must be called within an SPI connection, behind the gate or
+ * a lock that lets no deploy pass while the model is used.
+ */
+Resource *
+ResourceLookup(const char *project, const char *resource)
+{
+	return Lookup(project, resource, false);
+}
+
+/*
+ * The same, by endpoint names alone, which may not be empty.  A resource may
+ * have the name of another's endpoint.
+ */
+Resource *
+ResourceAtEndpoint(const char *project, const char *endpoint)
+{
+	return Lookup(project, endpoint, true);
+}
+
+/* As ResourceLookup, but an unknown name is an error. */
+Resource *
+ResourceFind(const char *project, const char *resource)
+{
+	Resource   *found = ResourceLookup(project, resource);
+
+	if (found == NULL)
+		ReportError(PROBLEM_UNKNOWN_RESOURCE,
+					"dms.resources() lists the resources of the deployed schema.",
+					"there is no resource \"%s\" in project \"%s\"", resource, project);
+	return found;
+}
+
+/*
+ * Are both the same resource?  One that was found before the session had to load
+ * everything anew is not at the same place.
+ */
+bool
+ResourceIsSame(const Resource *left, const Resource *right)
+{
+	if (left == right || FAULT_SKIP("same_resource"))
+		return left == right;
+	return strcmp(left->model->project, right->model->project) == 0 &&
+		strcmp(left->model->resource, right->model->resource) == 0;
+}
+
+/* Abstract resources have no documents of their own. */
+void
+ResourceRefuseAbstract(const Resource *resource)
+{
+	if (resource->model->kind == RESOURCE_ABSTRACT)
+		ReportError(PROBLEM_UNKNOWN_RESOURCE,
+					"Use one of the resources that extend it.",
+					"resource \"%s\" of project \"%s\" is abstract",
+					resource->model->resource, resource->model->project);
+}

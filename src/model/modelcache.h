@@ -1,0 +1,58 @@
+/*
+ * modelcache.h
+ *		The models that this session works with, ready to use.
+ */
+#ifndef DMS_MODELCACHE_H
+#define DMS_MODELCACHE_H
+
+#include "postgres.h"
+
+#include "engine/keyscan.h"
+#include "engine/plan.h"
+#include "model/model.h"
+
+/* The statements on one table of a resource; texts are made on first use. */
+typedef struct TableAccess
+{
+	Statement	read;			/* the rows of some documents, in order of the
+								 * key */
+	Statement	insert;			/* rows, from arrays */
+	Statement	update;			/* rows, from arrays; without identity columns */
+	Statement	update_identity;	/* the root row with them */
+	Statement	delete;			/* rows, by ordinals, from arrays */
+	KeyScanTable scan;			/* for reads by key without a statement */
+} TableAccess;
+
+/* Queries of different shape whose plans a resource keeps. */
+#define RESOURCE_QUERIES 16
+
+/* A resource as a session works with it. */
+typedef struct Resource
+{
+	ResourceModel *model;
+	MemoryContext context;
+	TableAccess *tables;		/* as model->tables */
+	Statement	insert_member;	/* into the superclass' member table */
+	Statement  *projections;	/* identities of documents, from storage, as
+								 * model->projections */
+	struct JoinScan **joins;	/* the same, for reads without a statement */
+	Statement  *equalities;		/* documents that break a constraint, as
+								 * model->equalities */
+	Statement	lock_root;		/* what foreign keys point at, for a delete */
+	Statement	lock_member;
+	Statement	clear;			/* what deleting a document deletes; never run */
+	Statement	verify;			/* edges that differ from the columns */
+	Statement	queries[RESOURCE_QUERIES];
+	int			next_query;		/* the one to be replaced next */
+	uint64		last_use;
+	struct Resource *next;
+} Resource;
+
+extern void ModelCacheInit(void);
+extern Resource *ResourceFind(const char *project, const char *resource);
+extern Resource *ResourceAtEndpoint(const char *project, const char *endpoint);
+extern Resource *ResourceLookup(const char *project, const char *resource);
+extern bool ResourceIsSame(const Resource *left, const Resource *right);
+extern void ResourceRefuseAbstract(const Resource *resource);
+
+#endif							/* DMS_MODELCACHE_H */

@@ -1,0 +1,30 @@
+/*
+ * value.h
+ *		Values of documents: from JSON to canonical text, to datums and back.
+ */
+#ifndef DMS_VALUE_H
+#define DMS_VALUE_H
+
+#include "postgres.h"
+
+#include "base/jsontree.h"
+#include "model/model.h"
+
+/* Why a value is refused, and at which stage of the checks. */
+typedef struct ValueFault
+{
+	bool		decimal;		/* in the stage of decimals, behind the schema */
+	const char *message;
+} ValueFault;
+
+extern bool ValueCanonicalise(JNode *node, const ValueModel *value, bool trim,
+							  ValueFault *fault);
+extern const char *ValueParseText(const char *text, int len, ValueType type,
+								  char **canonical);
+extern Datum ValueToDatum(const char *canonical, int len, ValueType type);
+extern char *ValueFromDatum(Datum datum, ValueType type);
+extern bool ValueDatumsEqual(Datum a, Datum b, ValueType type);
+extern Oid	ValueTypeOid(ValueType type);
+extern Oid	ValueArrayTypeOid(ValueType type);
+
+#endif							/* DMS_VALUE_H */

@@ -1,0 +1,456 @@
+/*
+ * idempotency.c
+ *		Idempotency keys: claiming them, keeping answers, letting go of them.
+ *
+ * A claim is a row of dms.IdempotencyKeys that is inserted before anything
+ * else is done.  Who comes with the same key while the transaction is open
+ * waits at the unique index, and then finds the answer, or nothing if it was
+ * rolled back, and runs the request himself.  All of it is done as the owner
+ * of the store: callers have no rights on the table.
+ */
+#include "postgres.h"
+
+#include "base/faults.h"
+#include "base/uuid.h"
+#include "catalog/pg_type.h"
+#include "engine/keyscan.h"
+#include "engine/plan.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "request/idempotency.h"
+#include "schema/naming.h"
+#include "utils/builtins.h"
+#include "utils/datum.h"
+#include "utils/fmgroids.h"
+#include "utils/guc.h"
+#include "utils/jsonb.h"
+#include "utils/timestamp.h"
+#include "verbs/write.h"
+
+PG_FUNCTION_INFO_V1(dms_idempotency_begin);
+PG_FUNCTION_INFO_V1(dms_idempotency_complete);
+PG_FUNCTION_INFO_V1(dms_purge_idempotency_keys);
+PG_FUNCTION_INFO_V1(dms_require_page);
+
+#define MAX_KEY 128
+#define MAX_ROUTE 256
+#define MAX_CONTENT_TYPE 256
+#define MAX_BODY (1024 * 1024)
+
+static int	ttl_seconds = 24 * 60 * 60;
+static int	lease_seconds = 60;
+
+static const Oid key_types[] = {TEXTOID, TEXTOID, TEXTOID, UUIDOID, TEXTOID, INTERVALOID, INTERVALOID};
+
+/*
+ * A key that has expired, and one whose holder is silent for too long, are
+ * taken over.  ON CONFLICT DO NOTHING would replay the old answer.
+ */
+static Statement claim_key = {
+	.sql = "INSERT INTO dms.IdempotencyKeys AS k (Route, HttpMethod, Key, Id, StatusCode, IsProcessed,"
+	" RequestFingerprint, ClaimedAt, ExpiresAt)"
+	" VALUES ($1, $2, $3, $4, 102, false, $5, pg_catalog.clock_timestamp(),"
+	" pg_catalog.clock_timestamp() OPERATOR(pg_catalog.+) $6)"
+	" ON CONFLICT (Route, HttpMethod, Key) DO UPDATE SET StatusCode = 102, IsProcessed = false,"
+	" RequestFingerprint = excluded.RequestFingerprint, ClaimedAt = excluded.ClaimedAt,"
+	" ExpiresAt = excluded.ExpiresAt, ResponseHeaders = NULL, ResponseBody = NULL,"
+	" ContentType = NULL, ProcessingCompletedAt = NULL"
+	" WHERE k.ExpiresAt OPERATOR(pg_catalog.<=) pg_catalog.clock_timestamp()"
+	" OR (NOT k.IsProcessed AND (k.ClaimedAt OPERATOR(pg_catalog.+) $7)"
+	" OPERATOR(pg_catalog.<=) pg_catalog.clock_timestamp())"
+	" RETURNING Id",
+	.nargs = 7,
+	.argtypes = key_types,
+};
+
+/*
+ * A key is looked up by scanning its unique index.  The planner, which knows
+ * nothing of the values, might choose the index on routes, and read all keys
+ * of a route to find one.
+ */
+enum
+{
+	KEY_ROUTE,
+	KEY_METHOD,
+	KEY_KEY,
+	KEY_ID,
+	KEY_IS_PROCESSED,
+	KEY_STATUS,
+	KEY_FINGERPRINT,			/* NULL from here on, if not given */
+	KEY_HEADERS,
+	KEY_BODY,
+	KEY_CONTENT_TYPE,
+	KEY_COLUMNS
+};
+
+static const char *const key_columns[KEY_COLUMNS] = {
+	"route", "httpmethod", "key", "id", "isprocessed", "statuscode", "requestfingerprint",
+	"responseheaders", "responsebody", "contenttype",
+};
+static const Oid key_column_types[KEY_COLUMNS] = {
+	TEXTOID, TEXTOID, TEXTOID, UUIDOID, BOOLOID, INT4OID, TEXTOID, JSONBOID, TEXTOID, TEXTOID,
+};
+static const KeyScanTable key_table = {
+	"dms", "idempotencykeys", key_columns, key_column_types, KEY_COLUMNS,.nrequired = KEY_FINGERPRINT
+};
+static Statement read_key = {
+	.sql = "SELECT k.Route, k.HttpMethod, k.Key, k.Id, k.IsProcessed, k.StatusCode, k.RequestFingerprint,"
+	" k.ResponseHeaders, k.ResponseBody, k.ContentType FROM dms.IdempotencyKeys AS k"
+	" WHERE k.Route OPERATOR(pg_catalog.=) $1::pg_catalog.varchar"
+	" AND k.HttpMethod OPERATOR(pg_catalog.=) $2::pg_catalog.varchar"
+	" AND k.Key OPERATOR(pg_catalog.=) $3::pg_catalog.varchar",
+	.nargs = 3,
+	.argtypes = key_types,
+};
+
+static const Oid complete_types[] = {UUIDOID, INT4OID, JSONBOID, TEXTOID, TEXTOID, BOOLOID};
+
+#define OF_OPEN_KEY " WHERE k.Id OPERATOR(pg_catalog.=) $1 AND NOT k.IsProcessed"
+
+static Statement complete_key = {
+	.sql = "UPDATE dms.IdempotencyKeys AS k SET StatusCode = $2, ResponseBody = $4, ContentType = $5,"
+	" ResponseHeaders = CASE WHEN $6 THEN COALESCE($3, '{}'::pg_catalog.jsonb) OPERATOR(pg_catalog.||)"
+	" '{\"Idempotency-Replay\": \"body-not-stored\"}'::pg_catalog.jsonb ELSE $3 END,"
+	" IsProcessed = true, ProcessingCompletedAt = pg_catalog.clock_timestamp()"
+	OF_OPEN_KEY,
+	.nargs = 6,
+	.argtypes = complete_types,
+};
+
+static Statement forget_key = {
+	.sql = "DELETE FROM dms.IdempotencyKeys AS k" OF_OPEN_KEY,
+	.nargs = 1,
+	.argtypes = complete_types,
+};
+
+/* Rows that somebody has locked are about to be taken over. */
+static Statement purge_keys = {
+	.sql = "DELETE FROM dms.IdempotencyKeys WHERE Id OPERATOR(pg_catalog.=) ANY (SELECT k.Id"
+	" FROM dms.IdempotencyKeys AS k WHERE k.ExpiresAt OPERATOR(pg_catalog.<=) pg_catalog.clock_timestamp()"
+	" FOR UPDATE SKIP LOCKED)",
+};
+
+void
+IdempotencyInit(void)
+{
+	DefineCustomIntVariable("dms.idempotency_ttl",
+							"How long an idempotency key is kept.",
+							"Until then, a request with the same key gets the same answer.",
+							&ttl_seconds, 24 * 60 * 60, 1, INT_MAX, PGC_USERSET, GUC_UNIT_S,
+							NULL, NULL, NULL);
+	DefineCustomIntVariable("dms.idempotency_lease",
+							"How long a request may be open before another takes its key over.",
+							NULL, &lease_seconds, 60, 1, INT_MAX, PGC_USERSET, GUC_UNIT_S,
+							NULL, NULL, NULL);
+}
+
+static bool
+IsMethod(const char *method)
+{
+	static const char *const methods[] = {"GET", "POST", "PUT", "DELETE", "PATCH",
+	"HEAD", "OPTIONS"};
+
+	for (int i = 0; i < (int) lengthof(methods); i++)
+		if (strcmp(methods[i], method) == 0)
+			return true;
+	return false;
+}
+
+/* Note what is wrong with a key, its route or its method. */
+void
+IdempotencyCheck(const IdempotencyKey *key, Problem *problem)
+{
+	if (strlen(key->key) > MAX_KEY || !NameIsPlain(key->key, "-"))
+		ProblemNote(problem, "Idempotency-Key must be 1 to %d letters, digits and hyphens.", MAX_KEY);
+	if (key->route[0] != '/' || pg_mbstrlen(key->route) > MAX_ROUTE)
+		ProblemNote(problem, "With an Idempotency-Key, the path must start with \"/\" and have at most %d characters.", MAX_ROUTE);
+	if (!IsMethod(key->method))
+		ProblemNote(problem, "The method \"%s\" is not one of HTTP.", key->method);
+}
+
+static Interval *
+Seconds(int seconds)
+{
+	Interval   *interval = palloc0(sizeof(Interval));
+
+	interval->time = seconds * USECS_PER_SEC;
+	return interval;
+}
+
+static void
+KeyValues(const IdempotencyKey *key, Datum *values)
+{
+	values[0] = CStringGetTextDatum(key->route);
+	values[1] = CStringGetTextDatum(key->method);
+	values[2] = CStringGetTextDatum(key->key);
+}
+
+/* Insert the claim, or take an old one over; false when the key is taken. */
+static bool
+ClaimKey(const IdempotencyKey *key, const char *fingerprint, const Interval *ttl)
+{
+	Datum		values[7];
+	pg_uuid_t	id;
+
+	UuidV7(&id);
+	KeyValues(key, values);
+	values[3] = UUIDPGetDatum(&id);
+	values[4] = fingerprint ? CStringGetTextDatum(fingerprint) : (Datum) 0;
+	values[5] = IntervalPGetDatum(ttl ? unconstify(Interval *, ttl) : Seconds(ttl_seconds));
+	values[6] = IntervalPGetDatum(Seconds(lease_seconds));
+	return StatementRun(&claim_key, values, fingerprint ? "       " : "    n  ", false, 0) > 0;
+}
+
+/* The row of a key, as it is now; false: there is none. */
+static bool
+FindKey(const IdempotencyKey *key, StoredRows *row)
+{
+	Datum		values[3];
+	KeyScanKey	keys[3];
+
+	KeyValues(key, values);
+	for (int i = 0; i < 3; i++)
+		keys[i] = (KeyScanKey)
+	{
+		.equals = F_TEXTEQ,.value = values[i]
+	};
+	SnapshotBegin();
+	KeyRead(&key_table, &read_key, keys, 3, row);
+	SnapshotEnd();
+	return row->nrows > 0;
+}
+
+/* A text of a row, in the given memory context; NULL for NULL. */
+static text *
+CopyText(const StoredRows *row, int column, MemoryContext context)
+{
+	MemoryContext saved = MemoryContextSwitchTo(context);
+	text	   *copy = row->nulls[column] ? NULL : DatumGetTextPCopy(row->values[column]);
+
+	MemoryContextSwitchTo(saved);
+	return copy;
+}
+
+/* What is known of a key that somebody has. */
+static void
+ReadKey(const IdempotencyKey *key, const char *fingerprint, MemoryContext context,
+		IdempotencyClaim *claim)
+{
+	StoredRows	row;
+	text	   *known;
+
+	if (!FindKey(key, &row))
+		elog(ERROR, "idempotency key is locked and not there");
+	known = CopyText(&row, KEY_FINGERPRINT, CurrentMemoryContext);
+	if (known != NULL && fingerprint != NULL && strcmp(text_to_cstring(known), fingerprint) != 0 &&
+		!FAULT_SKIP("idempotency_fingerprint"))
+		claim->state = IDEMPOTENCY_MISMATCH;
+	else if (!DatumGetBool(row.values[KEY_IS_PROCESSED]))
+		claim->state = IDEMPOTENCY_RUNNING;
+	else
+	{
+		claim->state = IDEMPOTENCY_DONE;
+		claim->status = DatumGetInt32(row.values[KEY_STATUS]);
+		claim->headers = PointerGetDatum(CopyText(&row, KEY_HEADERS, context));
+		claim->body = CopyText(&row, KEY_BODY, context);
+		claim->content_type = CopyText(&row, KEY_CONTENT_TYPE, context);
+	}
+}
+
+/*
+ * Claim a key, or see what became of the request that has it.  Without a time
+ * to live, the setting says how long the key is kept.
+ */
+void
+IdempotencyBegin(const IdempotencyKey *key, const char *fingerprint,
+				 const Interval *ttl, IdempotencyClaim *claim)
+{
+	MemoryContext context = CurrentMemoryContext;
+	StoreSession session;
+
+	memset(claim, 0, sizeof(IdempotencyClaim));
+	PreventCommandIfReadOnly("a request with an Idempotency-Key");
+	StoreBegin(&session, RIGHTS_OF_OWNER);
+	if (ClaimKey(key, fingerprint, ttl))
+		claim->state = IDEMPOTENCY_NEW;
+	else
+		ReadKey(key, fingerprint, context, claim);
+	StoreEnd(&session);
+}
+
+/*
+ * Keep the answer if the request succeeded, else let go of the key, so that it
+ * can be sent again; false when there is no such claim.
+ */
+bool
+IdempotencyComplete(const IdempotencyKey *key, const IdempotencyClaim *answer)
+{
+	bool		success = answer->status >= 200 && answer->status < 300;
+	bool		too_large = answer->body && VARSIZE_ANY_EXHDR(answer->body) > MAX_BODY;
+	char		nulls[] = "      ";
+	StoreSession session;
+	StoredRows	row;
+	Datum		values[6];
+	bool		found;
+
+	if (!success && FAULT_SKIP("idempotency_forget"))
+		return true;
+	if (too_large && success)
+		ereport(WARNING,
+				(errmsg("answer of request %s %s is too large to be kept for its idempotency key",
+						key->method, key->route),
+				 errdetail("It has %zu bytes; up to %d are kept.",
+						   (size_t) VARSIZE_ANY_EXHDR(answer->body), MAX_BODY)));
+	StoreBegin(&session, RIGHTS_OF_OWNER);
+	found = FindKey(key, &row);
+	if (found)
+	{
+		values[0] = row.values[KEY_ID];
+		values[1] = Int32GetDatum(answer->status);
+		values[2] = answer->headers;
+		nulls[2] = answer->headers == (Datum) 0 ? 'n' : ' ';
+		values[3] = PointerGetDatum(answer->body);
+		nulls[3] = answer->body == NULL || too_large ? 'n' : ' ';
+		values[4] = PointerGetDatum(answer->content_type);
+		nulls[4] = answer->content_type == NULL ? 'n' : ' ';
+		values[5] = BoolGetDatum(too_large);
+		found = StatementRun(success ? &complete_key : &forget_key, values, success ? nulls : NULL, false, 0) > 0;
+	}
+	StoreEnd(&session);
+	return found;
+}
+
+/* The first three arguments: route, method and key. */
+static void
+KeyOfArguments(FunctionCallInfo fcinfo, IdempotencyKey *key)
+{
+	static const char *const names[] = {"route", "method", "key"};
+	Problem    *problem = ProblemNew(PROBLEM_ARGUMENT);
+
+	RequireArguments(fcinfo, lengthof(names), names);
+	key->route = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	key->method = text_to_cstring(PG_GETARG_TEXT_PP(1));
+	key->key = text_to_cstring(PG_GETARG_TEXT_PP(2));
+	IdempotencyCheck(key, problem);
+	if (problem->count > 0)
+		ProblemRaise(problem, "idempotency key is not valid");
+}
+
+static const Interval *
+TtlOfArgument(FunctionCallInfo fcinfo, int argument)
+{
+	Interval   *ttl;
+
+	if (PG_ARGISNULL(argument))
+		return NULL;
+	ttl = PG_GETARG_INTERVAL_P(argument);
+	if (!DatumGetBool(DirectFunctionCall2(interval_gt, IntervalPGetDatum(ttl),
+										  IntervalPGetDatum(Seconds(0)))))
+		ReportError(PROBLEM_ARGUMENT, NULL, "ttl must be more than nothing");
+	return ttl;
+}
+
+/* Claim a key for a request to an endpoint of the caller's own. */
+Datum
+dms_idempotency_begin(PG_FUNCTION_ARGS)
+{
+	static const char *const states[] = {
+		[IDEMPOTENCY_NEW] = "new",
+		[IDEMPOTENCY_DONE] = "done",
+		[IDEMPOTENCY_RUNNING] = "running",
+		[IDEMPOTENCY_MISMATCH] = "mismatch",
+	};
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	IdempotencyKey key;
+	IdempotencyClaim claim;
+	Datum		values[5] = {0};
+	bool		nulls[5] = {false};
+
+	InitMaterializedSRF(fcinfo, 0);
+	KeyOfArguments(fcinfo, &key);
+	IdempotencyBegin(&key, PG_ARGISNULL(3) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(3)),
+					 TtlOfArgument(fcinfo, 4), &claim);
+	values[0] = CStringGetTextDatum(states[claim.state]);
+	values[1] = Int32GetDatum(claim.status);
+	nulls[1] = claim.state != IDEMPOTENCY_DONE;
+	values[2] = claim.headers;
+	nulls[2] = claim.headers == (Datum) 0;
+	values[3] = PointerGetDatum(claim.body);
+	nulls[3] = claim.body == NULL;
+	values[4] = PointerGetDatum(claim.content_type);
+	nulls[4] = claim.content_type == NULL;
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	PG_RETURN_NULL();
+}
+
+/* "type/subtype", and parameters behind a semicolon */
+static bool
+IsContentType(const char *type)
+{
+	size_t		main_len = strcspn(type, "/; \t\r\n");
+	const char *sub = type + main_len + 1;
+	size_t		sub_len;
+
+	if (main_len == 0 || type[main_len] != '/' || pg_mbstrlen(type) > MAX_CONTENT_TYPE)
+		return false;
+	sub_len = strcspn(sub, "/; \t\r\n");
+	sub += sub_len;
+	sub += strspn(sub, " ");
+	return sub_len > 0 && (*sub == '\0' || *sub == ';');
+}
+
+/* Keep the answer to a request whose key was claimed. */
+Datum
+dms_idempotency_complete(PG_FUNCTION_ARGS)
+{
+	IdempotencyKey key;
+	IdempotencyClaim answer = {0};
+
+	KeyOfArguments(fcinfo, &key);
+	if (PG_ARGISNULL(3) || PG_GETARG_INT32(3) < 100 || PG_GETARG_INT32(3) > 599)
+		ReportError(PROBLEM_ARGUMENT, NULL, "status_code must be from 100 to 599");
+	answer.status = PG_GETARG_INT32(3);
+	if (!PG_ARGISNULL(4))
+		answer.headers = PG_GETARG_DATUM(4);
+	if (!PG_ARGISNULL(5))
+		answer.body = PG_GETARG_TEXT_PP(5);
+	if (!PG_ARGISNULL(6))
+		answer.content_type = PG_GETARG_TEXT_PP(6);
+	if (answer.content_type && !IsContentType(text_to_cstring(answer.content_type)))
+		ReportError(PROBLEM_ARGUMENT, NULL, "content_type must be a type, \"/\" and a subtype, of at most %d characters",
+					MAX_CONTENT_TYPE);
+	if (!IdempotencyComplete(&key, &answer))
+		ReportError(PROBLEM_ARGUMENT, "dms.idempotency_begin() opens a request.",
+					"there is no open request with this idempotency key");
+	PG_RETURN_VOID();
+}
+
+/* Let go of all keys that have expired. */
+Datum
+dms_purge_idempotency_keys(PG_FUNCTION_ARGS)
+{
+	StoreSession session;
+	uint64		purged;
+
+	PreventCommandIfReadOnly("dms.purge_idempotency_keys()");
+	StoreBegin(&session, RIGHTS_OF_OWNER);
+	purged = StatementRun(&purge_keys, NULL, NULL, false, 0);
+	StoreEnd(&session);
+	ereport(LOG, (errmsg("purged " UINT64_FORMAT " expired idempotency keys", purged)));
+	PG_RETURN_INT64(purged);
+}
+
+/* For dms.idempotency_keys(), which is SQL: can there be such a page? */
+Datum
+dms_require_page(PG_FUNCTION_ARGS)
+{
+	static const char *const names[] = {"page", "page_size"};
+
+	RequireArguments(fcinfo, lengthof(names), names);
+	for (size_t i = 0; i < lengthof(names); i++)
+		if (PG_GETARG_INT32(i) < 0)
+			ReportError(PROBLEM_ARGUMENT, NULL, "%s must not be negative", names[i]);
+	PG_RETURN_VOID();
+}

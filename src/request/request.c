@@ -1,0 +1,414 @@
+/*
+ * request.c
+ *		dms.handle_request(): from an HTTP-shaped request to its answer.
+ *
+ * A client's mistake never raises an error.  Whatever a request does happens in
+ * a subtransaction: when the report room raises, that is rolled back and the
+ * problem becomes the answer.  All other errors go on to the caller, who may
+ * retry (deadlocks, serialization failures, locks that were not to be had) or
+ * must know (everything else).
+ *
+ * The order of the checks is the one that clients know: path, method, id,
+ * content type, body, and then those of the verbs.
+ */
+#include "postgres.h"
+
+#include "base/compat.h"
+#include "base/faults.h"
+#include "base/hash.h"
+#include "base/report.h"
+#include "catalog/pg_type.h"
+#include "engine/store.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "model/modelcache.h"
+#include "nodes/value.h"
+#include "parser/parse_func.h"
+#include "request/idempotency.h"
+#include "request/request.h"
+#include "request/requestquery.h"
+#include "request/response.h"
+#include "schema/naming.h"
+#include "utils/builtins.h"
+#include "verbs/documents.h"
+#include "verbs/read.h"
+
+PG_FUNCTION_INFO_V1(dms_handle_request);
+
+/* What a path leads to. */
+typedef struct Target
+{
+	Resource   *resource;
+	bool		has_id;
+	pg_uuid_t	uuid;
+} Target;
+
+/*
+ * The verbs that methods stand for.  Who may not call the function may not
+ * send the request either: a reader's request can only read.
+ */
+static const struct
+{
+	const char *function;
+	int			nargs;
+	Oid			types[4];
+}			verbs[] = {
+	[METHOD_POST] = {"upsert_document", 4, {TEXTOID, TEXTOID, JSONOID, INT8OID}},
+	[METHOD_PUT] = {"update_document", 3, {UUIDOID, JSONOID, INT8OID}},
+	[METHOD_DELETE] = {"delete_document", 2, {UUIDOID, INT8OID}},
+};
+
+/* Returns true if the caller may call the verb that the request stands for. */
+static bool
+MayRun(const Request *request)
+{
+	Oid			function;
+
+	if (!RequestIsWrite(request))
+		return true;
+	(void) StoreSchema();		/* or another schema could have its name */
+	function = LookupFuncName(list_make2(makeString("dms"),
+										 makeString(unconstify(char *, verbs[request->method].function))),
+							  verbs[request->method].nargs,
+							  verbs[request->method].types, false);
+	return CompatMayExecute(function, GetUserId());
+}
+
+static void
+CheckRights(const Request *request)
+{
+	if (!MayRun(request))
+		ReportError(PROBLEM_NOT_PERMITTED, "dms.grant_access() gives a role the level writer.",
+					"permission denied for function dms.%s()", verbs[request->method].function);
+}
+
+/* Find what the path leads to. */
+static void
+Route(const Request *request, Target *target)
+{
+	target->resource = NULL;
+	if (request->nsegments >= 2)
+		target->resource = ResourceAtEndpoint(request->segments[0], request->segments[1]);
+	if (target->resource == NULL)
+		ProblemRaise(ProblemNew(PROBLEM_UNKNOWN_ENDPOINT), "there is nothing at this path");
+	target->has_id = request->nsegments == REQUEST_SEGMENTS;
+}
+
+/* Documents are created and listed by endpoint, and changed by id. */
+static bool
+MethodFits(const Request *request, const Target *target)
+{
+	switch (request->method)
+	{
+		case METHOD_GET:
+			return true;
+		case METHOD_POST:
+			return !target->has_id;
+		case METHOD_PUT:
+		case METHOD_DELETE:
+			return target->has_id;
+		case METHOD_OTHER:
+			break;
+	}
+	return false;
+}
+
+static void
+RefuseMethod(const Request *request, const Target *target, Response *response)
+{
+	Problem    *problem = ProblemNew(PROBLEM_METHOD);
+
+	ResponseHeader(response, "Allow", target->has_id ? "GET, PUT, DELETE" : "GET, POST");
+	ProblemNote(problem, "%s is not for this path.", request->method_name);
+	ResponseProblem(response, problem, request->correlation_id);
+}
+
+static void
+TakeId(const Request *request, Target *target)
+{
+	Problem    *problem;
+
+	if (!target->has_id || RequestParseId(request->segments[2], &target->uuid))
+		return;
+	problem = ProblemNew(PROBLEM_ID_MALFORMED);
+	ProblemAt(problem, "$.id", "must be a UUID, not \"%s\".", request->segments[2]);
+	ProblemRaise(problem, "id in the path is not valid");
+}
+
+/* What must be so before a body is parsed. */
+static void
+CheckBody(const Request *request)
+{
+	Problem    *problem;
+
+	if (request->method == METHOD_DELETE)
+		return;
+	if (!RequestIsJson(request))
+		ReportError(PROBLEM_MEDIA_TYPE, NULL, "The content type is \"%s\", not \"application/json\".",
+					request->content_type);
+	if (RequestBodyIsBlank(request))
+		ReportError(PROBLEM_BODY_EMPTY, NULL, "A document is expected in the body.");
+	if (!RequestBodyIsTooDeep(request))
+		return;
+	problem = ProblemNew(PROBLEM_BODY_NOT_VALID);
+	ProblemAt(problem, "$.", "is nested too deeply.");
+	ProblemRaise(problem, "document is not valid");
+}
+
+/* The header of a document as it is now, quoted. */
+static void
+AddEtag(Response *response, int64 etag)
+{
+	ResponseHeader(response, "ETag", psprintf("\"" INT64_FORMAT "\"", etag));
+}
+
+static void
+AddLocation(Response *response, const ResourceModel *model, const pg_uuid_t *uuid)
+{
+	ResponseHeader(response, "Location",
+				   psprintf("/%s/%s/%s", model->project_endpoint, model->endpoint,
+							DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(uuid)))));
+}
+
+/* Run the verb of a write. */
+static void
+RunWrite(const Request *request, Target *target, Response *response)
+{
+	Write		write = {.resource = target->resource};
+	WriteResult result;
+
+	write.result = &result;
+	write.id_required = request->method == METHOD_PUT;
+	RequestParseEtags(request->if_match, false, &write.precondition.match);
+	RequestParseEtags(request->if_none_match, true, &write.precondition.none_match);
+	if (request->method == METHOD_DELETE)
+	{
+		response->status = 204;
+		AddEtag(response, DeleteDocument(target->resource, &target->uuid, &write.precondition));
+		return;
+	}
+	if (request->method == METHOD_POST)
+	{
+		UpsertDocument(&write, request->body);
+		response->status = result.outcome == WRITE_INSERTED ? 201 : 200;
+	}
+	else
+	{
+		UpdateDocument(&write, &target->uuid, request->body);
+		response->status = 204;
+	}
+	AddLocation(response, target->resource->model, &result.document.uuid);
+	AddEtag(response, result.document.etag);
+}
+
+/* A document by its id; of another resource, it is not there. */
+static void
+GetOne(const Request *request, Target *target, MemoryContext context, Response *response)
+{
+	ReadResult	result;
+	EtagList	known;
+	bool		found;
+
+	SnapshotBegin();
+	found = ReadDocument(&target->uuid, context, &result);
+	SnapshotEnd();
+	response->status = 404;
+	if (!found || !ResourceIsSame(result.resource, target->resource))
+		return;
+	AddEtag(response, result.document.etag);
+	RequestParseEtags(request->if_none_match, true, &known);
+	response->status = 304;
+	if (EtagListHas(&known, result.document.etag))
+		return;
+	response->status = 200;
+	ResponseHeader(response, "Content-Type", "application/json; charset=utf-8");
+	response->body = result.body;
+}
+
+/* Read what the path leads to. */
+static void
+RunRead(const Request *request, Target *target, MemoryContext context, Response *response)
+{
+	if (target->has_id)
+		GetOne(request, target, context, response);
+	else
+		RequestGetPage(request, target->resource, context, response);
+}
+
+/*
+ * Do what the request asks for.  Answers are made in the given memory context:
+ * that of the session of the store goes with it.
+ */
+static void
+Dispatch(const Request *request, Response *response)
+{
+	MemoryContext context = CurrentMemoryContext;
+	StoreSession session;
+	Target		target;
+
+	if (RequestIsWrite(request))
+		WriteBegin(&session, "dms.handle_request()");
+	else
+		ReadBegin(&session);
+	Route(request, &target);
+	FAULT_PAUSE("behind_route");
+	if (!MethodFits(request, &target))
+	{
+		MemoryContextSwitchTo(context);
+		RefuseMethod(request, &target, response);
+	}
+	else
+	{
+		TakeId(request, &target);
+		if (RequestIsWrite(request))
+		{
+			CheckBody(request);
+			RunWrite(request, &target, response);
+		}
+		else
+			RunRead(request, &target, context, response);
+	}
+	StoreEnd(&session);
+}
+
+/* The steps before the store is touched. */
+static void
+CheckRequest(const Request *request)
+{
+	if (request->headers_malformed)
+		ReportError(PROBLEM_ARGUMENT, NULL, "The headers must be an object.");
+	CheckRights(request);
+}
+
+/* A request, and where its answer goes. */
+typedef struct Exchange
+{
+	const Request *request;
+	Response   *response;
+} Exchange;
+
+static bool
+Answer(void *arg)
+{
+	Exchange   *exchange = arg;
+
+	CheckRequest(exchange->request);
+	Dispatch(exchange->request, exchange->response);
+	return true;
+}
+
+/*
+ * Run the request in a subtransaction; a client's mistake becomes the answer,
+ * and nothing else of it is left.
+ */
+static void
+RunGuarded(const Request *request, Response *response)
+{
+	Exchange	exchange = {request, response};
+	bool		stays;
+	ErrorData  *error = AttemptCatch(Answer, &exchange, &stays);
+
+	if (error == NULL)
+		return;
+	if (!ResponseOfError(response, error, request->correlation_id) &&
+		!FAULT_SKIP("raise_again"))
+		ReThrowError(error);
+	if (request->method == METHOD_DELETE && response->status == 404 &&
+		error->sqlerrcode == ERRCODE_DMS_NO_DOCUMENT)
+	{
+		ResponseInit(response);
+		response->status = 404;
+	}
+}
+
+/* Run a request whose key was claimed, and keep its answer. */
+static void
+RunClaimed(const Request *request, const IdempotencyKey *key, Response *response)
+{
+	IdempotencyClaim answer = {0};
+
+	RunGuarded(request, response);
+	answer.status = response->status;
+	answer.headers = ResponseHeaders(response);
+	answer.body = response->body;
+	if (!IdempotencyComplete(key, &answer))
+		elog(ERROR, "claim of an idempotency key is gone");
+}
+
+/* Answer as the request with this key was answered before. */
+static void
+Replay(const IdempotencyClaim *claim, Response *response)
+{
+	response->status = claim->status;
+	response->stored_headers = claim->headers;
+	response->body = claim->body;
+}
+
+/*
+ * Run a request once, however often it is sent with its key.  The claim stays
+ * outside of the request's subtransaction: others wait for it, and it decides
+ * whether anything is run at all.
+ */
+static void
+RunOnce(const Request *request, Response *response)
+{
+	IdempotencyKey key = {request->route, request->method_name, request->idempotency_key};
+	const char *body = request->body ? VARDATA_ANY(request->body) : "";
+	size_t		len = request->body ? VARSIZE_ANY_EXHDR(request->body) : 0;
+	Problem    *problem = ProblemNew(PROBLEM_ARGUMENT);
+	IdempotencyClaim claim;
+
+	IdempotencyCheck(&key, problem);
+	if (problem->count > 0)
+	{
+		ResponseProblem(response, problem, request->correlation_id);
+		return;
+	}
+	IdempotencyBegin(&key, Sha256Hex(body, len), NULL, &claim);
+	switch (claim.state)
+	{
+		case IDEMPOTENCY_NEW:
+			RunClaimed(request, &key, response);
+			break;
+		case IDEMPOTENCY_DONE:
+			Replay(&claim, response);
+			break;
+		case IDEMPOTENCY_MISMATCH:
+			ResponseProblem(response, ProblemNew(PROBLEM_KEY_REUSED), request->correlation_id);
+			break;
+		case IDEMPOTENCY_RUNNING:
+			ereport(ERROR,
+					(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+					 errmsg("another request with this idempotency key is open"),
+					 errhint("Try again; it is taken over when its lease of dms.idempotency_lease ends.")));
+	}
+}
+
+/* Can the key of this request matter?  What is refused anyway needs none. */
+static bool
+HasKey(const Request *request)
+{
+	return request->idempotency_key != NULL && RequestIsWrite(request) &&
+		request->nsegments > 0 && MayRun(request) && !FAULT_SKIP("idempotency_claim");
+}
+
+/* Answer a request. */
+Datum
+dms_handle_request(PG_FUNCTION_ARGS)
+{
+	static const char *const names[] = {"method", "path"};
+	Request		request;
+	Response	response;
+
+	RequireArguments(fcinfo, lengthof(names), names);
+	RequestParse(&request, text_to_cstring(PG_GETARG_TEXT_PP(0)),
+				 text_to_cstring(PG_GETARG_TEXT_PP(1)),
+				 PG_ARGISNULL(2) ? NULL : PG_GETARG_JSONB_P(2),
+				 PG_ARGISNULL(3) ? NULL : PG_GETARG_TEXT_PP(3));
+	ResponseInit(&response);
+	if (HasKey(&request))
+		RunOnce(&request, &response);
+	else
+		RunGuarded(&request, &response);
+	PG_RETURN_DATUM(ResponseRow(fcinfo, &response));
+}

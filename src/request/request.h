@@ -1,0 +1,65 @@
+/*
+ * request.h
+ *		A request as a front passes it on, taken apart.
+ */
+#ifndef DMS_REQUEST_H
+#define DMS_REQUEST_H
+
+#include "postgres.h"
+
+#include "nodes/pg_list.h"
+#include "utils/jsonb.h"
+#include "verbs/precondition.h"
+
+typedef enum RequestMethod
+{
+	METHOD_GET,
+	METHOD_POST,
+	METHOD_PUT,
+	METHOD_DELETE,
+	METHOD_OTHER
+} RequestMethod;
+
+/* One "name=value" of the query, decoded. */
+typedef struct QueryParameter
+{
+	const char *name;
+	const char *value;
+} QueryParameter;
+
+/* Segments of a path: project, endpoint and id. */
+#define REQUEST_SEGMENTS 3
+
+typedef struct Request
+{
+	RequestMethod method;
+	const char *method_name;	/* upper case */
+	const char *route;			/* the decoded path; NULL: it cannot be
+								 * decoded */
+	int			nsegments;		/* -1: the path cannot be one of ours */
+	char	   *segments[REQUEST_SEGMENTS];
+	List	   *parameters;		/* of QueryParameter */
+	bool		query_malformed;
+	bool		headers_malformed;
+	char	   *correlation_id;
+	char	   *other_correlation_id;	/* of x-correlation-id */
+	char	   *content_type;
+	char	   *if_match;
+	char	   *if_none_match;
+	char	   *idempotency_key;
+	text	   *body;
+} Request;
+
+#define RequestIsWrite(request) \
+	((request)->method != METHOD_GET && (request)->method != METHOD_OTHER)
+
+extern void RequestParse(Request *request, const char *method, const char *path,
+						 Jsonb *headers, text *body);
+extern void RequestCorrelate(Request *request, Jsonb *headers);
+extern bool RequestIsJson(const Request *request);
+extern bool RequestBodyIsBlank(const Request *request);
+extern bool RequestBodyIsTooDeep(const Request *request);
+extern bool RequestParseId(const char *text, pg_uuid_t *uuid);
+extern void RequestParseEtags(const char *header, bool weak, EtagList *list);
+
+#endif							/* DMS_REQUEST_H */

@@ -1,0 +1,424 @@
+/*
+ * requestparse.c
+ *		Taking a request apart: method, path, query, headers.
+ *
+ * Nothing here raises an error for what a client sent.  What cannot be read is
+ * marked, and the room above says which answer that is.
+ */
+#include "postgres.h"
+
+#include "base/uuid.h"
+#include "lib/stringinfo.h"
+#include "mb/pg_wchar.h"
+#include "request/request.h"
+#include "utils/builtins.h"
+#include "utils/jsonb.h"
+#include "utils/numeric.h"
+
+/* No schema nests as deep; and no stack is too small for it. */
+#define MAX_DEPTH 1000
+
+#define BLANKS " \t\r\n"
+
+static int
+HexDigit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	if (c >= 'A' && c <= 'F')
+		return c - 'A' + 10;
+	return -1;
+}
+
+/*
+ * Decode a part of a URL; NULL when that gives no text.  In queries, a plus
+ * sign stands for a blank.
+ */
+static char *
+Decode(const char *text, int len, bool plus)
+{
+	char	   *decoded = palloc(len + 1);
+	int			n = 0;
+
+	for (int i = 0; i < len; i++)
+	{
+		char		c = text[i];
+
+		if (c == '%')
+		{
+			int			high = i + 2 < len ? HexDigit(text[i + 1]) : -1;
+			int			low = i + 2 < len ? HexDigit(text[i + 2]) : -1;
+
+			if (high < 0 || low < 0 || (high == 0 && low == 0))
+				return NULL;
+			c = (char) (high * 16 + low);
+			i += 2;
+		}
+		else if (c == '+' && plus)
+			c = ' ';
+		decoded[n++] = c;
+	}
+	decoded[n] = '\0';
+	return pg_verify_mbstr(PG_UTF8, decoded, n, true) ? decoded : NULL;
+}
+
+/*
+ * "/project/endpoint" or "/project/endpoint/id"; one slash at the end does no
+ * harm.
+ */
+static void
+ParsePath(Request *request, const char *path, int len)
+{
+	const char *end = path + len;
+	StringInfoData route;
+
+	request->nsegments = -1;
+	initStringInfo(&route);
+	if (len == 0 || *path != '/')
+		return;
+	if (len > 1 && end[-1] == '/')
+		end--;
+	request->nsegments = 0;
+	for (const char *start = path + 1; start <= end;)
+	{
+		const char *slash = memchr(start, '/', end - start);
+		const char *stop = slash ? slash : end;
+		char	   *segment = Decode(start, stop - start, false);
+
+		if (segment == NULL)
+		{
+			request->nsegments = -1;
+			return;
+		}
+		appendStringInfo(&route, "/%s", segment);
+		if (request->nsegments >= 0 && request->nsegments < REQUEST_SEGMENTS)
+			request->segments[request->nsegments++] = segment;
+		else
+			request->nsegments = -1;
+		start = stop + 1;
+	}
+	request->route = route.data;
+}
+
+static void
+ParseQuery(Request *request, const char *query)
+{
+	while (query != NULL && *query != '\0')
+	{
+		const char *next = strchr(query, '&');
+		int			len = next ? next - query : (int) strlen(query);
+		const char *equals = memchr(query, '=', len);
+		int			name_len = equals ? equals - query : len;
+		QueryParameter *parameter = palloc0(sizeof(QueryParameter));
+
+		if (len > 0)
+		{
+			parameter->name = Decode(query, name_len, true);
+			parameter->value = equals ? Decode(equals + 1, len - name_len - 1, true) : "";
+			if (parameter->name == NULL || parameter->value == NULL)
+				request->query_malformed = true;
+			else
+				request->parameters = lappend(request->parameters, parameter);
+		}
+		query = next ? next + 1 : NULL;
+	}
+}
+
+static void
+ParseMethod(Request *request, const char *method)
+{
+	static const char *const names[] = {
+		[METHOD_GET] = "GET",
+		[METHOD_POST] = "POST",
+		[METHOD_PUT] = "PUT",
+		[METHOD_DELETE] = "DELETE",
+	};
+	char	   *upper = pstrdup(method);
+
+	for (char *c = upper; *c; c++)
+		*c = pg_ascii_toupper((unsigned char) *c);
+	request->method_name = upper;
+	request->method = METHOD_OTHER;
+	for (int i = 0; i < (int) lengthof(names); i++)
+		if (strcmp(names[i], upper) == 0)
+			request->method = (RequestMethod) i;
+}
+
+/* The text of a header's value; NULL for what is none. */
+static char *
+HeaderText(const JsonbValue *value)
+{
+	JsonbIterator *iterator;
+	JsonbIteratorToken token;
+	JsonbValue	element;
+	StringInfoData all;
+
+	switch (value->type)
+	{
+		case jbvString:
+			return pnstrdup(value->val.string.val, value->val.string.len);
+		case jbvNumeric:
+			return DatumGetCString(DirectFunctionCall1(numeric_out, NumericGetDatum(value->val.numeric)));
+		case jbvBinary:
+			break;
+		default:
+			return NULL;
+	}
+
+	/* A header that stands several times may come as an array. */
+	initStringInfo(&all);
+	iterator = JsonbIteratorInit(value->val.binary.data);
+	while ((token = JsonbIteratorNext(&iterator, &element, true)) != WJB_DONE)
+		if (token == WJB_ELEM && element.type == jbvString)
+			appendStringInfo(&all, "%s%.*s", all.len > 0 ? ", " : "",
+							 element.val.string.len, element.val.string.val);
+	return all.data;
+}
+
+/* Where the value of a header goes; NULL: nobody asks for it. */
+static char **
+HeaderField(Request *request, const char *name, int len)
+{
+	const struct
+	{
+		const char *name;
+		char	  **field;
+	}			fields[] = {
+		{"content-type", &request->content_type},
+		{"if-match", &request->if_match},
+		{"if-none-match", &request->if_none_match},
+		{"idempotency-key", &request->idempotency_key},
+		{"correlationid", &request->correlation_id},
+		{"x-correlation-id", &request->other_correlation_id},
+	};
+
+	for (int i = 0; i < (int) lengthof(fields); i++)
+		if ((int) strlen(fields[i].name) == len && pg_strncasecmp(fields[i].name, name, len) == 0)
+			return fields[i].field;
+	return NULL;
+}
+
+/*
+ * Keep a header; several of one name are one list, and an empty one is none.  But
+ * who sends an empty Idempotency-Key believes that the request runs once.
+ */
+static void
+TakeHeader(Request *request, char **field, const JsonbValue *value)
+{
+	char	   *text = HeaderText(value);
+	bool		empty = text == NULL || text[strspn(text, BLANKS)] == '\0';
+
+	if (text == NULL || (empty && field != &request->idempotency_key))
+		return;
+	*field = *field ? psprintf("%s, %s", *field, text) : text;
+}
+
+static void
+ParseHeaders(Request *request, Jsonb *headers)
+{
+	JsonbIterator *iterator;
+	JsonbIteratorToken token;
+	JsonbValue	value;
+	char	  **field = NULL;
+
+	if (!JB_ROOT_IS_OBJECT(headers))
+	{
+		request->headers_malformed = true;
+		return;
+	}
+	iterator = JsonbIteratorInit(&headers->root);
+	while ((token = JsonbIteratorNext(&iterator, &value, true)) != WJB_DONE)
+	{
+		if (token == WJB_KEY)
+			field = HeaderField(request, value.val.string.val, value.val.string.len);
+		else if (token == WJB_VALUE && field != NULL)
+			TakeHeader(request, field, &value);
+	}
+}
+
+/* Read the headers, and see to it that there is a correlation id. */
+void
+RequestCorrelate(Request *request, Jsonb *headers)
+{
+	pg_uuid_t	uuid;
+
+	if (headers != NULL)
+		ParseHeaders(request, headers);
+	if (request->correlation_id == NULL)
+		request->correlation_id = request->other_correlation_id;
+	if (request->correlation_id != NULL)
+		return;
+	UuidV7(&uuid);
+	request->correlation_id = DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(&uuid)));
+}
+
+void
+RequestParse(Request *request, const char *method, const char *path,
+			 Jsonb *headers, text *body)
+{
+	const char *query = strchr(path, '?');
+
+	memset(request, 0, sizeof(Request));
+	ParseMethod(request, method);
+	ParsePath(request, path, query ? query - path : (int) strlen(path));
+	ParseQuery(request, query ? query + 1 : NULL);
+	RequestCorrelate(request, headers);
+	request->body = body;
+}
+
+/* Is the body said to be JSON?  Nothing said counts as JSON. */
+bool
+RequestIsJson(const Request *request)
+{
+	const char *type = request->content_type;
+	int			len;
+
+	if (type == NULL)
+		return true;
+	type += strspn(type, BLANKS);
+	len = strcspn(type, ";" BLANKS);
+	if (type[len + strspn(type + len, BLANKS)] != '\0' &&
+		type[len + strspn(type + len, BLANKS)] != ';')
+		return false;
+	if (len == 16 && pg_strncasecmp(type, "application/json", len) == 0)
+		return true;
+	return len > 17 && pg_strncasecmp(type, "application/", 12) == 0 &&
+		pg_strncasecmp(type + len - 5, "+json", 5) == 0;
+}
+
+bool
+RequestBodyIsBlank(const Request *request)
+{
+	const char *text;
+	int			len;
+
+	if (request->body == NULL)
+		return true;
+	text = VARDATA_ANY(request->body);
+
+	len = VARSIZE_ANY_EXHDR(request->body);
+	for (int i = 0; i < len; i++)
+		if (strchr(BLANKS, text[i]) == NULL)
+			return false;
+	return true;
+}
+
+/*
+ * Does the body nest deeper than the parser should follow?  PostgreSQL would
+ * refuse it with an error about the stack, which is no answer for a client.
+ */
+bool
+RequestBodyIsTooDeep(const Request *request)
+{
+	const char *text = VARDATA_ANY(request->body);
+	int			len = VARSIZE_ANY_EXHDR(request->body);
+	bool		in_string = false;
+	int			depth = 0;
+
+	for (int i = 0; i < len; i++)
+	{
+		char		c = text[i];
+
+		if (in_string)
+		{
+			if (c == '\\')
+				i++;
+			else if (c == '"')
+				in_string = false;
+		}
+		else if (c == '"')
+			in_string = true;
+		else if ((c == '{' || c == '[') && ++depth > MAX_DEPTH)
+			return true;
+		else if (c == '}' || c == ']')
+			depth--;
+	}
+	return false;
+}
+
+/* An id as it stands in URLs: 32 hexadecimal digits and four hyphens. */
+bool
+RequestParseId(const char *text, pg_uuid_t *uuid)
+{
+	int			n = 0;
+
+	if (strlen(text) != 36)
+		return false;
+	for (int i = 0; i < 36; i++)
+	{
+		if (i == 8 || i == 13 || i == 18 || i == 23)
+		{
+			if (text[i] != '-')
+				return false;
+			continue;
+		}
+		if (HexDigit(text[i]) < 0)
+			return false;
+		if (n % 2 == 0)
+			uuid->data[n / 2] = HexDigit(text[i]) << 4;
+		else
+			uuid->data[n / 2] |= HexDigit(text[i]);
+		n++;
+	}
+	return true;
+}
+
+/* One etag of a list, without the blanks around it; false: it matches nothing. */
+static bool
+ParseEtag(const char *tag, int len, bool weak, int64 *etag)
+{
+	char	   *digits;
+
+	if (len > 2 && tag[0] == 'W' && tag[1] == '/')
+	{
+		if (!weak)
+			return false;
+		tag += 2;
+		len -= 2;
+	}
+	if (len >= 2 && tag[0] == '"' && tag[len - 1] == '"')
+	{
+		tag++;
+		len -= 2;
+	}
+	if (len < 1 || len > 18)
+		return false;
+	digits = pnstrdup(tag, len);
+	if (strspn(digits, "0123456789") != (size_t) len || (len > 1 && digits[0] == '0'))
+		return false;
+	*etag = strtoi64(digits, NULL, 10);
+	return true;
+}
+
+/*
+ * The etags of If-Match or If-None-Match: quoted or bare, separated by commas,
+ * or "*" for any.  What is no etag of ours matches nothing; weak ones count
+ * where the caller says so.
+ */
+void
+RequestParseEtags(const char *header, bool weak, EtagList *list)
+{
+	memset(list, 0, sizeof(EtagList));
+	if (header == NULL)
+		return;
+	list->given = true;
+	list->etags = palloc(sizeof(int64) * (strlen(header) + 1));
+	while (*header != '\0')
+	{
+		int			len = strcspn(header, ",");
+		const char *tag = header + strspn(header, BLANKS);
+		int			tag_len = header + len - tag;
+
+		while (tag_len > 0 && strchr(BLANKS, tag[tag_len - 1]) != NULL)
+			tag_len--;
+		if (tag_len == 1 && *tag == '*')
+			list->any = true;
+		else if (tag_len > 0 && ParseEtag(tag, tag_len, weak, &list->etags[list->n]))
+			list->n++;
+		header += len;
+		if (*header == ',')
+			header++;
+	}
+}

@@ -1,0 +1,222 @@
+/*
+ * requestquery.c
+ *		A page of documents: GET of an endpoint.
+ *
+ * limit, offset and totalCount are ours; every other parameter is a filter.
+ * The page and the count see one state of the database.
+ */
+#include "postgres.h"
+
+#include "base/faults.h"
+#include "base/jsontree.h"
+#include "base/report.h"
+#include "engine/plan.h"
+#include "miscadmin.h"
+#include "request/request.h"
+#include "request/requestquery.h"
+#include "utils/builtins.h"
+#include "verbs/read.h"
+
+#define MAX_LIMIT 500
+
+typedef struct Paging
+{
+	int64		limit;
+	int64		offset;
+	bool		total;
+} Paging;
+
+typedef bool (*TakeParameter) (Paging *paging, const char *value);
+
+/* A number from 0 to max. */
+static bool
+ParseNumber(const char *value, int64 max, int64 *number)
+{
+	size_t		len = strlen(value);
+
+	if (len == 0 || strspn(value, "0123456789") != len)
+		return false;
+	errno = 0;
+	*number = strtoi64(value, NULL, 10);
+	return errno == 0 && *number <= max;
+}
+
+static bool
+TakeLimit(Paging *paging, const char *value)
+{
+	return ParseNumber(value, MAX_LIMIT, &paging->limit);
+}
+
+static bool
+TakeOffset(Paging *paging, const char *value)
+{
+	return ParseNumber(value, PG_INT64_MAX, &paging->offset);
+}
+
+static bool
+TakeTotal(Paging *paging, const char *value)
+{
+	paging->total = pg_strcasecmp(value, "true") == 0;
+	return paging->total || pg_strcasecmp(value, "false") == 0;
+}
+
+static const struct
+{
+	const char *name;
+	TakeParameter take;
+	const char *rule;
+}			parameters[] = {
+	{"limit", TakeLimit, "a number from 0 to 500"},
+	{"offset", TakeOffset, "a number that is not negative"},
+	{"totalCount", TakeTotal, "true or false"},
+};
+
+/* Which of the parameters of paging is it?  -1: none, it is a filter. */
+static int
+FindParameter(const char *name)
+{
+	for (int i = 0; i < (int) lengthof(parameters); i++)
+		if (pg_strcasecmp(parameters[i].name, name) == 0)
+			return i;
+	return -1;
+}
+
+/* Take the parameters of paging; all that is wrong with them is told at once. */
+static void
+ReadPaging(const Request *request, Paging *paging)
+{
+	Problem    *problem = ProblemNew(PROBLEM_ARGUMENT);
+	bool		seen[lengthof(parameters)] = {false};
+	ListCell   *cell;
+
+	paging->limit = MAX_LIMIT;
+	paging->offset = 0;
+	paging->total = false;
+	if (request->query_malformed)
+		ProblemNote(problem, "The query must be UTF-8 in which percent signs stand before two hexadecimal digits.");
+	foreach(cell, request->parameters)
+	{
+		const QueryParameter *given = lfirst(cell);
+		int			i = FindParameter(given->name);
+
+		if (i < 0)
+			continue;
+		if (seen[i])
+			ProblemNote(problem, "%s must be given once.", parameters[i].name);
+		else if (!parameters[i].take(paging, given->value))
+			ProblemNote(problem, "%s must be %s.", parameters[i].name, parameters[i].rule);
+		seen[i] = true;
+	}
+	if (problem->count > 0)
+		ProblemRaise(problem, "parameters are not valid");
+}
+
+/* Was a parameter of this name among the ones before? */
+static bool
+WasBefore(const Request *request, int position, const char *name)
+{
+	for (int i = 0; i < position; i++)
+	{
+		const QueryParameter *other = list_nth(request->parameters, i);
+
+		if (pg_strcasecmp(other->name, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* [values of all parameters of this name] */
+static void
+AppendValues(StringInfo out, const Request *request, const char *name)
+{
+	const char *separator = "[";
+	ListCell   *cell;
+
+	foreach(cell, request->parameters)
+	{
+		const QueryParameter *given = lfirst(cell);
+
+		if (pg_strcasecmp(given->name, name) != 0)
+			continue;
+		appendStringInfoString(out, separator);
+		JsonAppendString(out, given->value);
+		separator = ", ";
+	}
+	appendStringInfoChar(out, ']');
+}
+
+/* The filters as the query functions take them: {name: [any of these]}. */
+static JNode *
+FiltersOf(const Request *request)
+{
+	StringInfoData out;
+	const char *separator = "";
+	JsonFault	fault;
+	ListCell   *cell;
+
+	initStringInfo(&out);
+	appendStringInfoChar(&out, '{');
+	foreach(cell, request->parameters)
+	{
+		const QueryParameter *given = lfirst(cell);
+
+		CHECK_FOR_INTERRUPTS();
+		if (FindParameter(given->name) >= 0 ||
+			WasBefore(request, foreach_current_index(cell), given->name))
+			continue;
+		appendStringInfoString(&out, separator);
+		JsonAppendString(&out, given->name);
+		appendStringInfoString(&out, ": ");
+		AppendValues(&out, request, given->name);
+		separator = ", ";
+	}
+	appendStringInfoChar(&out, '}');
+	return JsonTreeParse(out.data, out.len, &fault);
+}
+
+static void
+AppendDocument(void *state, const DocumentHeader *header, text *body)
+{
+	StringInfo	out = state;
+
+	if (out->len > VARHDRSZ + 1)
+		appendStringInfoChar(out, ',');
+	appendBinaryStringInfo(out, VARDATA_ANY(body), VARSIZE_ANY_EXHDR(body));
+}
+
+/* Answer with the documents that match; the body is made in the context. */
+void
+RequestGetPage(const Request *request, Resource *resource, MemoryContext context,
+			   Response *response)
+{
+	MemoryContext saved;
+	StringInfoData out;
+	Paging		paging;
+	Filter	   *filters;
+	DocumentQuery *query;
+	int64	   *ids;
+	int			n;
+
+	ReadPaging(request, &paging);
+	filters = FiltersRead(resource->model, FiltersOf(request), FILTER_IDS_LENIENT, &n);
+	saved = MemoryContextSwitchTo(context);
+	initStringInfo(&out);
+	MemoryContextSwitchTo(saved);
+	appendStringInfoSpaces(&out, VARHDRSZ);
+	appendStringInfoChar(&out, '[');
+
+	SnapshotBegin();
+	query = QueryMake(resource, filters, n);
+	ids = QueryPage(query, 0, paging.limit, paging.offset, &n);
+	FAULT_PAUSE("read_between_statements");
+	ReadPage(resource, ids, n, AppendDocument, &out);
+	if (paging.total)
+		ResponseHeader(response, "Total-Count", psprintf(INT64_FORMAT, QueryCount(query)));
+	SnapshotEnd();
+
+	appendStringInfoChar(&out, ']');
+	SET_VARSIZE(out.data, out.len);
+	response->status = 200;
+	ResponseHeader(response, "Content-Type", "application/json; charset=utf-8");
+	response->body = (text *) out.data;
+}

@@ -1,0 +1,107 @@
+/*
+ * response.c
+ *		Building answers: rows of dms.response.
+ */
+#include "postgres.h"
+
+#include "base/jsontree.h"
+#include "funcapi.h"
+#include "request/request.h"
+#include "request/response.h"
+#include "utils/builtins.h"
+#include "utils/jsonb.h"
+
+PG_FUNCTION_INFO_V1(dms_unavailable_response);
+
+void
+ResponseInit(Response *response)
+{
+	memset(response, 0, sizeof(Response));
+	initStringInfo(&response->headers);
+}
+
+void
+ResponseHeader(Response *response, const char *name, const char *value)
+{
+	if (response->headers.len > 0)
+		appendStringInfoString(&response->headers, ", ");
+	JsonAppendString(&response->headers, name);
+	appendStringInfoString(&response->headers, ": ");
+	JsonAppendString(&response->headers, value);
+}
+
+static void
+SetProblem(Response *response, int status, const char *body)
+{
+	response->status = status;
+	ResponseHeader(response, "Content-Type", "application/problem+json");
+	response->body = cstring_to_text(body);
+}
+
+/* Answer with a problem. */
+void
+ResponseProblem(Response *response, Problem *problem, const char *correlation_id)
+{
+	int			status;
+	char	   *body = ProblemBody(problem, correlation_id, &status);
+
+	SetProblem(response, status, body);
+}
+
+/*
+ * Answer with the problem that an error tells; false when it is not for the
+ * client: errors that are not ours, and those that say that the store is not
+ * in order.
+ */
+bool
+ResponseOfError(Response *response, const ErrorData *error, const char *correlation_id)
+{
+	int			status;
+	char	   *body = ProblemBodyOfError(error, correlation_id, &status);
+
+	if (body == NULL || status >= 500)
+		return false;
+	ResponseInit(response);
+	SetProblem(response, status, body);
+	return true;
+}
+
+/* The headers as jsonb. */
+Datum
+ResponseHeaders(const Response *response)
+{
+	if (response->stored_headers != (Datum) 0)
+		return response->stored_headers;
+	return DirectFunctionCall1(jsonb_in, CStringGetDatum(psprintf("{%s}", response->headers.data)));
+}
+
+/* The answer as a row of dms.response. */
+Datum
+ResponseRow(FunctionCallInfo fcinfo, const Response *response)
+{
+	TupleDesc	descriptor;
+	Datum		values[3];
+	bool		nulls[3] = {false};
+
+	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	values[0] = Int32GetDatum(response->status);
+	values[1] = ResponseHeaders(response);
+	values[2] = PointerGetDatum(response->body);
+	nulls[2] = response->body == NULL;
+	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(descriptor), values, nulls));
+}
+
+/* The answer when all attempts were used up. */
+Datum
+dms_unavailable_response(PG_FUNCTION_ARGS)
+{
+	Request		request = {0};
+	Response	response;
+
+	RequestCorrelate(&request, PG_ARGISNULL(0) ? NULL : PG_GETARG_JSONB_P(0));
+	ResponseInit(&response);
+	ResponseHeader(&response, "Retry-After", "1");
+	ResponseProblem(&response, ProblemNew(PROBLEM_UNAVAILABLE), request.correlation_id);
+	PG_RETURN_DATUM(ResponseRow(fcinfo, &response));
+}

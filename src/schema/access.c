@@ -1,0 +1,346 @@
+/*
+ * access.c
+ *		dms.grant_access(), and grants on what a deploy creates.
+ *
+ * Which level has what is written in SQL in the install script.  Who has a level
+ * is told by the grants themselves: there is no list that could differ from
+ * them, and a role that is dropped or renamed takes its grants along.
+ *
+ * Grants on the store are statements of its owner.  Those on the extension are
+ * given in the name of its functions' owner, usually a superuser, who is not
+ * there to run statements for others: rights are set in the catalogs, by OID, on
+ * the extension's schema and on its members alone.  With the owner as grantor, a
+ * dump tells nothing of who called us, and can be restored by anybody who may
+ * create the extension.
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "base/report.h"
+#include "catalog/dependency.h"
+#include "catalog/indexing.h"
+#include "catalog/pg_depend.h"
+#include "catalog/pg_extension.h"
+#include "catalog/pg_namespace.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "engine/plan.h"
+#include "engine/store.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "schema/access.h"
+#include "utils/acl.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+
+PG_FUNCTION_INFO_V1(dms_grant_access);
+
+static const Oid ddl_types[] = {NAMEOID, TEXTOID};
+
+static Statement read_ddl = {
+	.sql = "SELECT statement FROM dms.access_ddl($1, $2) AS statement",
+	.nargs = 2,
+	.argtypes = ddl_types,
+};
+
+static Statement read_grants = {
+	.sql = "SELECT role, level FROM dms.access_grants()",
+};
+
+static Statement read_levels = {
+	.sql = "SELECT level, functions FROM dms.access_levels()",
+};
+
+/* A catalog whose objects have an owner and rights. */
+typedef struct Catalog
+{
+	Oid			relation;
+	int			cache;			/* by OID */
+	AttrNumber	owner;
+	AttrNumber	acl;
+	ObjectType	type;
+} Catalog;
+
+static const Catalog schemas = {
+	NamespaceRelationId, NAMESPACEOID, Anum_pg_namespace_nspowner, Anum_pg_namespace_nspacl, OBJECT_SCHEMA
+};
+static const Catalog routines = {
+	ProcedureRelationId, PROCOID, Anum_pg_proc_proowner, Anum_pg_proc_proacl, OBJECT_FUNCTION
+};
+
+/* A routine of the extension. */
+typedef struct Member
+{
+	Oid			routine;
+	NameData	name;
+} Member;
+
+/* A column of the last result, as texts that outlive it. */
+static char **
+ResultTexts(int column)
+{
+	char	  **texts = palloc(sizeof(char *) * Max(SPI_processed, 1));
+
+	for (uint64 i = 0; i < SPI_processed; i++)
+		texts[i] = ResultText(i, column);
+	return texts;
+}
+
+/* Give a role what its level needs of the store; we are the store's owner. */
+static void
+GrantOnStore(const char *role, const char *level)
+{
+	Datum		values[2];
+	uint64		n;
+	char	  **statements;
+
+	values[0] = DirectFunctionCall1(namein, CStringGetDatum(role));
+	values[1] = CStringGetTextDatum(level);
+	SnapshotBegin();
+	n = StatementRun(&read_ddl, values, NULL, true, 0);
+	SnapshotEnd();
+	statements = ResultTexts(1);
+	for (uint64 i = 0; i < n; i++)
+		ExecuteSql(statements[i]);
+}
+
+/* The rights on an object; where none were ever set, those of a new one. */
+static Acl *
+ObjectRights(const Catalog *catalog, HeapTuple tuple, Oid owner)
+{
+	bool		isnull;
+	Datum		value = SysCacheGetAttr(catalog->cache, tuple, catalog->acl, &isnull);
+
+	return isnull ? acldefault(catalog->type, owner) : DatumGetAclPCopy(value);
+}
+
+/* Replace the rights on an object, and the note of the roles that they name. */
+static void
+ReplaceRights(const Catalog *catalog, Relation relation, HeapTuple tuple, Oid object, Oid owner,
+			  const Acl *before, Acl *after)
+{
+	int			column = catalog->acl;
+	Datum		value = PointerGetDatum(after);
+	bool		isnull = false;
+	Oid		   *old_members;
+	Oid		   *new_members;
+	int			nold = aclmembers(before, &old_members);
+	int			nnew = aclmembers(after, &new_members);
+	HeapTuple	changed = heap_modify_tuple_by_cols(tuple, RelationGetDescr(relation), 1, &column, &value, &isnull);
+
+	CatalogTupleUpdate(relation, &changed->t_self, changed);
+	updateAclDependencies(catalog->relation, object, 0, owner, nold, old_members, nnew, new_members);
+	CommandCounterIncrement();
+}
+
+/*
+ * Give a role a right on one object, or take it away, in the name of the
+ * object's owner.  This is GRANT and REVOKE without names.
+ */
+static void
+SetRight(const Catalog *catalog, Oid object, Oid role, AclMode right, bool given)
+{
+	Relation	relation = table_open(catalog->relation, RowExclusiveLock);
+	HeapTuple	tuple = SearchSysCache1(catalog->cache, ObjectIdGetDatum(object));
+	AclItem		item;
+	Acl		   *before;
+	Acl		   *after;
+	bool		isnull;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for object %u of catalog %u", object, catalog->relation);
+	item.ai_grantee = role;
+	item.ai_grantor = DatumGetObjectId(SysCacheGetAttr(catalog->cache, tuple, catalog->owner, &isnull));
+	ACLITEM_SET_PRIVS_GOPTIONS(item, right, ACL_NO_RIGHTS);
+	before = ObjectRights(catalog, tuple, item.ai_grantor);
+	after = aclupdate(before, &item, given ? ACL_MODECHG_ADD : ACL_MODECHG_DEL, item.ai_grantor, DROP_RESTRICT);
+	if (!aclequal(before, after))
+		ReplaceRights(catalog, relation, tuple, object, item.ai_grantor, before, after);
+	ReleaseSysCache(tuple);
+	table_close(relation, RowExclusiveLock);
+}
+
+/* Note a routine, if it is one of the extension's own. */
+static void
+AddMember(Member *members, int *n, Oid routine, Oid schema, Oid owner)
+{
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(routine));
+	Form_pg_proc form;
+
+	if (!HeapTupleIsValid(tuple))
+		return;
+	form = (Form_pg_proc) GETSTRUCT(tuple);
+	if (form->pronamespace == schema && form->proowner == owner)
+	{
+		members[*n].routine = routine;
+		members[(*n)++].name = form->proname;
+	}
+	ReleaseSysCache(tuple);
+}
+
+/*
+ * The routines that are members of the extension.  Its owner may add routines of
+ * their own to it, which belong to them and not to the owner of the others.
+ */
+static Member *
+ReadMembers(Oid function, int *n)
+{
+	Relation	depends = table_open(DependRelationId, AccessShareLock);
+	Oid			extension = getExtensionOfObject(ProcedureRelationId, function);
+	Oid			schema = StoreSchema();
+	Oid			owner;
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	int			capacity = 64;
+	Member	   *members = palloc(sizeof(Member) * capacity);
+	ScanKeyData keys[2];
+	SysScanDesc scan;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for function %u", function);
+	owner = ((Form_pg_proc) GETSTRUCT(tuple))->proowner;
+	ReleaseSysCache(tuple);
+	*n = 0;
+	ScanKeyInit(&keys[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(ExtensionRelationId));
+	ScanKeyInit(&keys[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(extension));
+	scan = systable_beginscan(depends, DependReferenceIndexId, true, NULL, lengthof(keys), keys);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_depend form = (Form_pg_depend) GETSTRUCT(tuple);
+
+		if (form->classid != ProcedureRelationId || form->deptype != DEPENDENCY_EXTENSION)
+			continue;
+		if (*n == capacity)
+			members = repalloc(members, sizeof(Member) * (capacity *= 2));
+		AddMember(members, n, form->objid, schema, owner);
+	}
+	systable_endscan(scan);
+	table_close(depends, AccessShareLock);
+	return members;
+}
+
+/* Give or take the routines of one name; the extension must have some. */
+static void
+SetRoutines(const Member *members, int n, const char *name, Oid role, bool given)
+{
+	bool		found = false;
+
+	for (int i = 0; i < n; i++)
+		if (strcmp(NameStr(members[i].name), name) == 0)
+		{
+			SetRight(&routines, members[i].routine, role, ACL_EXECUTE, given);
+			found = true;
+		}
+	if (!found)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_FUNCTION),
+				 errmsg("the extension has no function \"%s\"", name)));
+}
+
+/*
+ * Give a role what its level needs of the extension, and take what is above it.
+ * The levels come in ascending order, the first being for everybody.
+ */
+static void
+GrantOnExtension(Oid role, const char *level, Oid function)
+{
+	static const Oid types[] = {TEXTOID, TEXTARRAYOID};
+	int			nmembers;
+	Member	   *members = ReadMembers(function, &nmembers);
+	SPITupleTable *levels;
+	uint64		nlevels;
+	bool		given = strcmp(level, "none") != 0;
+
+	SetRight(&schemas, StoreSchema(), role, ACL_USAGE, given);
+	SnapshotBegin();
+	nlevels = StatementRun(&read_levels, NULL, NULL, true, 0);
+	SnapshotEnd();
+	ResultExpect(types);
+	levels = SPI_tuptable;
+	for (uint64 i = 1; i < nlevels; i++)
+	{
+		bool		isnull;
+		Datum	   *names;
+		int			n;
+
+		deconstruct_array(DatumGetArrayTypeP(SPI_getbinval(levels->vals[i], levels->tupdesc, 2, &isnull)),
+						  TEXTOID, -1, false, TYPALIGN_INT, &names, NULL, &n);
+		for (int j = 0; j < n; j++)
+			SetRoutines(members, nmembers, TextDatumGetCString(names[j]), role, given);
+		if (strcmp(SPI_getvalue(levels->vals[i], levels->tupdesc, 1), level) == 0)
+			given = false;
+	}
+}
+
+/*
+ * A deploy created tables: whoever has a level gets what it needs of them.
+ * Must be called within an SPI connection of whoever owns the store.
+ */
+void
+AccessReapply(void)
+{
+	uint64		n;
+	char	  **roles;
+	char	  **levels;
+
+	SnapshotBegin();
+	n = StatementRun(&read_grants, NULL, NULL, true, 0);
+	SnapshotEnd();
+	roles = ResultTexts(1);
+	levels = ResultTexts(2);
+	for (uint64 i = 0; i < n; i++)
+		if (get_role_oid(roles[i], false) != StoreOwner())
+			GrantOnStore(roles[i], levels[i]);
+}
+
+/* Refuse what is not a level. */
+static void
+CheckLevel(const char *level)
+{
+	static const char *const levels[] = {"reader", "writer", "admin", "none"};
+
+	for (size_t i = 0; i < lengthof(levels); i++)
+		if (strcmp(level, levels[i]) == 0)
+			return;
+	ReportError(PROBLEM_ARGUMENT, "The levels are reader, writer, admin and none.",
+				"there is no level \"%s\"", level);
+}
+
+/*
+ * Give a role a level of access, no more and no less.  The owner of the store
+ * has the store, but not the functions where another role created the extension,
+ * as when a dump was restored.  A deploy, which gives all levels what it creates,
+ * and another grant come before us or after us.
+ */
+Datum
+dms_grant_access(PG_FUNCTION_ARGS)
+{
+	const char *role = NameStr(*PG_GETARG_NAME(0));
+	const char *level = text_to_cstring(PG_GETARG_TEXT_PP(1));
+	Oid			role_oid;
+	bool		deployed;
+	bool		is_owner;
+	StoreSession session;
+
+	PreventCommandIfReadOnly("dms.grant_access()");
+	CheckLevel(level);
+	StoreDeployLock();
+	deployed = StoreExists();
+	role_oid = get_role_oid(role, false);
+	is_owner = role_oid == (deployed ? StoreOwner() : GetUserId());
+	if (is_owner && strcmp(level, "admin") != 0)
+		ReportError(PROBLEM_ARGUMENT, NULL, "role \"%s\" is the owner, whose level is admin", role);
+	StoreBegin(&session, deployed ? RIGHTS_OF_OWNER : RIGHTS_OF_CALLER);
+	if (!is_owner)
+		GrantOnStore(role, level);
+	GrantOnExtension(role_oid, level, fcinfo->flinfo->fn_oid);
+	StoreEnd(&session);
+	PG_RETURN_VOID();
+}

@@ -1,0 +1,655 @@
+/*
+ * ddl.c
+ *		Writing the DDL of models: tables, keys, indexes, views, comments.
+ *
+ * Every object has a name that follows from the model, so that a violated
+ * constraint can be traced back to a resource and a place in its document.
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "schema/ddl.h"
+#include "schema/naming.h"
+#include "utils/builtins.h"
+#include "utils/hsearch.h"
+
+/* The width up to which a B-tree entry certainly fits into a page. */
+#define MAX_BTREE_LENGTH 255
+
+typedef struct NameEntry
+{
+	char		name[2 * NAMEDATALEN + 1];	/* schema.name; the hash key */
+	const char *what;
+	bool		created;		/* a table that foreign keys can point at */
+} NameEntry;
+
+typedef struct Writer
+{
+	ModelSet   *set;
+	DdlPlan    *plan;
+	HTAB	   *names;
+	List	   *late;			/* foreign keys to tables not yet there */
+} Writer;
+
+static void
+Emit(Writer *writer, const char *statement)
+{
+	writer->plan->statements = lappend(writer->plan->statements,
+									   unconstify(char *, statement));
+}
+
+static char *
+Qualified(const char *schema, const char *name)
+{
+	return quote_qualified_identifier(schema, name);
+}
+
+static NameEntry *
+LookUpName(Writer *writer, const char *schema, const char *name, bool *found)
+{
+	char		key[2 * NAMEDATALEN + 1] = {0};
+
+	snprintf(key, sizeof(key), "%s.%s", schema, name);
+	return hash_search(writer->names, key, HASH_ENTER, found);
+}
+
+/* Tables, views and indexes of a schema share one space of names. */
+static bool
+ReserveName(Writer *writer, const char *schema, const char *name,
+			const char *what)
+{
+	bool		found;
+	NameEntry  *entry = LookUpName(writer, schema, name, &found);
+
+	if (found)
+		ProblemAt(writer->set->problems, psprintf("%s.%s", schema, name),
+				  "%s and %s would have the same name.", entry->what, what);
+	else
+	{
+		entry->what = pstrdup(what);
+		entry->created = false;
+	}
+	return !found;
+}
+
+/* A column's type as SQL. */
+const char *
+DdlColumnType(const ColumnModel *column)
+{
+	const ValueModel *value = &column->value;
+
+	switch ((ValueType) value->type)
+	{
+		case VALUE_TEXT:
+			return value->max_length > 0 ?
+				psprintf("varchar(%d)", value->max_length) : "text";
+		case VALUE_INT4:
+			return "integer";
+		case VALUE_INT8:
+			return "bigint";
+		case VALUE_NUMERIC:
+			return value->precision > 0 && value->scale >= 0 ?
+				psprintf("numeric(%d,%d)", value->precision, value->scale) : "numeric";
+		case VALUE_BOOL:
+			return "boolean";
+		case VALUE_DATE:
+			return "date";
+		case VALUE_TIME:
+			return "time(0) without time zone";
+		case VALUE_TIMESTAMP:
+			return "timestamp(0) with time zone";
+	}
+	return "text";
+}
+
+/* "a, b, c" of a table's columns. */
+static char *
+ColumnList(const TableModel *table, const int *columns, int ncolumns)
+{
+	StringInfoData list;
+
+	initStringInfo(&list);
+	for (int i = 0; i < ncolumns; i++)
+		appendStringInfo(&list, "%s%s", i > 0 ? ", " : "",
+						 quote_identifier(table->columns[columns ? columns[i] : i].name));
+	return list.data;
+}
+
+/* The table that a reference column's foreign key points at. */
+static char *
+TargetTable(Writer *writer, const ReferenceModel *reference, char **key)
+{
+	ModelEntry *target;
+	const char *schema = "dms";
+	const char *name = "descriptor";
+
+	if (!reference->descriptor)
+	{
+		target = ModelSetFind(writer->set, reference->project, reference->resource);
+		schema = reference->abstract ? target->model->member_schema : target->model->tables[0].schema;
+		name = reference->abstract ? target->model->member_table : target->model->tables[0].name;
+	}
+	*key = psprintf("%s.%s", schema, name);
+	return Qualified(schema, name);
+}
+
+/* A reference's foreign key: in the table if its target is there, else later. */
+static void
+AppendReferenceKey(Writer *writer, StringInfo body, const TableModel *table,
+				   ColumnModel *column, const ReferenceModel *reference)
+{
+	char	   *key;
+	char	   *target;
+	char		padded[2 * NAMEDATALEN + 1] = {0};
+	NameEntry  *entry;
+	char	   *constraint;
+
+	if (writer->set->problems->count > 0)
+		return;					/* the target may not be there */
+	target = TargetTable(writer, reference, &key);
+	column->foreign_key = NamePhysical(psprintf("%s_%s_FK", table->title, column->name));
+	constraint = psprintf("CONSTRAINT %s FOREIGN KEY (%s) REFERENCES %s (documentid)",
+						  quote_identifier(column->foreign_key),
+						  quote_identifier(column->name), target);
+	strlcpy(padded, key, sizeof(padded));
+	entry = hash_search(writer->names, padded, HASH_FIND, NULL);
+	if (entry != NULL && entry->created)
+		appendStringInfo(body, ",\n\t%s", constraint);
+	else
+		writer->late = lappend(writer->late,
+							   psprintf("ALTER TABLE %s ADD %s",
+										Qualified(table->schema, table->name), constraint));
+	writer->plan->foreign_keys++;
+}
+
+/* A row that belongs to another goes with it. */
+static void
+AppendParentKey(Writer *writer, StringInfo body, const ResourceModel *model,
+				const TableModel *table)
+{
+	const TableModel *parent = &model->tables[table->parent];
+
+	appendStringInfo(body, ",\n\tCONSTRAINT %s FOREIGN KEY (%s) REFERENCES %s (%s) ON DELETE CASCADE",
+					 quote_identifier(NamePhysical(psprintf("%s_Parent_FK", table->title))),
+					 ColumnList(table, NULL, parent->nkeys),
+					 Qualified(parent->schema, parent->name),
+					 ColumnList(parent, NULL, parent->nkeys));
+	writer->plan->foreign_keys++;
+}
+
+static void
+AppendUnique(Writer *writer, StringInfo body, const TableModel *table,
+			 const UniqueModel *unique)
+{
+	bool		nullable = false;
+
+	for (int i = 0; i < unique->ncolumns; i++)
+		nullable |= !table->columns[unique->columns[i]].required;
+	appendStringInfo(body, ",\n\tCONSTRAINT %s UNIQUE %s(%s) DEFERRABLE INITIALLY IMMEDIATE",
+					 quote_identifier(unique->name),
+					 nullable ? "NULLS NOT DISTINCT " : "",
+					 ColumnList(table, unique->columns, unique->ncolumns));
+	ReserveName(writer, table->schema, unique->name,
+				psprintf("a unique key of %s", table->title));
+	writer->plan->indexes++;
+}
+
+/* CREATE TABLE with all its constraints. */
+static void
+WriteTable(Writer *writer, ModelEntry *entry, TableModel *table)
+{
+	ResourceModel *model = entry->model;
+	StringInfoData body;
+	char	   *key_name = NamePhysical(psprintf("%s_PK", table->title));
+	NameEntry  *name;
+	bool		found;
+
+	initStringInfo(&body);
+	appendStringInfo(&body, "CREATE TABLE %s (", Qualified(table->schema, table->name));
+	for (int i = 0; i < table->ncolumns; i++)
+		appendStringInfo(&body, "%s\n\t%s %s%s", i > 0 ? "," : "",
+						 quote_identifier(table->columns[i].name),
+						 DdlColumnType(&table->columns[i]),
+						 table->columns[i].required ? " NOT NULL" : "");
+	appendStringInfo(&body, ",\n\tCONSTRAINT %s PRIMARY KEY (%s)",
+					 quote_identifier(key_name), ColumnList(table, NULL, table->nkeys));
+	ReserveName(writer, table->schema, key_name, psprintf("the primary key of %s", table->title));
+	writer->plan->tables++;
+	writer->plan->indexes++;
+	for (int i = 0; i < table->nuniques; i++)
+		AppendUnique(writer, &body, table, &table->uniques[i]);
+	if (table->parent >= 0)
+		AppendParentKey(writer, &body, model, table);
+	name = LookUpName(writer, table->schema, table->name, &found);
+	name->created = true;		/* so that it can refer to itself */
+	for (int i = 0; i < table->ncolumns; i++)
+		if (table->columns[i].reference >= 0)
+			AppendReferenceKey(writer, &body, table, &table->columns[i],
+							   &model->references[table->columns[i].reference]);
+	appendStringInfoString(&body, "\n)");
+	Emit(writer, body.data);
+}
+
+/* Does a key of the table lead with this column? */
+static bool
+KeyLeadsWith(const TableModel *table, int column)
+{
+	if (column == 0)
+		return true;
+	for (int i = 0; i < table->nuniques; i++)
+		if (table->uniques[i].columns[0] == column)
+			return true;
+	return false;
+}
+
+static void
+WriteIndex(Writer *writer, const TableModel *table, int column)
+{
+	const ColumnModel *c = &table->columns[column];
+	char	   *name;
+	bool		wide;
+
+	if (KeyLeadsWith(table, column))
+		return;
+	name = NamePhysical(psprintf("%s_%s_IX", table->title, c->name));
+	wide = c->value.type == VALUE_TEXT &&
+		(c->value.max_length <= 0 || c->value.max_length > MAX_BTREE_LENGTH);
+	ReserveName(writer, table->schema, name,
+				psprintf("the index of %s for %s", table->title, c->path));
+	Emit(writer, psprintf("CREATE INDEX %s ON %s%s (%s)", quote_identifier(name),
+						  Qualified(table->schema, table->name),
+						  wide ? " USING hash" : "", quote_identifier(c->name)));
+	writer->plan->indexes++;
+}
+
+/* Is a scalar of the root table asked for by a query field? */
+static bool
+IsQueried(const ResourceModel *model, int column)
+{
+	for (int i = 0; i < model->nqueries; i++)
+		for (int j = 0; j < model->queries[i].npaths; j++)
+			if (model->queries[i].paths[j].column == column)
+				return true;
+	return false;
+}
+
+static void
+WriteIndexes(Writer *writer, const ResourceModel *model, int table)
+{
+	const TableModel *t = &model->tables[table];
+
+	for (int i = t->nkeys; i < t->ncolumns; i++)
+	{
+		bool		scalar = t->columns[i].role == COLUMN_SCALAR;
+
+		if (!scalar || (table == 0 && IsQueried(model, i) &&
+						t->columns[i].value.type != VALUE_BOOL))
+			WriteIndex(writer, t, i);
+	}
+}
+
+/* Comments say which place of which document a table or column holds. */
+static void
+WriteComments(Writer *writer, const ModelEntry *entry, const TableModel *table)
+{
+	char	   *name = Qualified(table->schema, table->name);
+
+	Emit(writer, psprintf("COMMENT ON TABLE %s IS %s", name,
+						  quote_literal_cstr(psprintf("%s: %s", entry->place, table->scope_path))));
+	for (int i = 0; i < table->ncolumns; i++)
+	{
+		const ColumnModel *column = &table->columns[i];
+		const char *text = column->path;
+
+		if (text == NULL)
+			text = column->role == COLUMN_DOCUMENT ? "the document" :
+			i == table->nkeys - 1 ? "position in the array, from 0" :
+			"position of the element around it";
+
+		Emit(writer, psprintf("COMMENT ON COLUMN %s.%s IS %s", name,
+							  quote_identifier(column->name), quote_literal_cstr(text)));
+	}
+}
+
+/* The tables of one resource; descriptors share a core table. */
+static void
+WriteResource(Writer *writer, ModelEntry *entry)
+{
+	ResourceModel *model = entry->model;
+
+	if (model->kind == RESOURCE_DESCRIPTOR || entry->api == NULL || entry->api->broken)
+		return;
+	for (int i = 0; i < model->ntables; i++)
+	{
+		TableModel *table = &model->tables[i];
+
+		CHECK_FOR_INTERRUPTS();
+		if (!ReserveName(writer, table->schema, table->name,
+						 psprintf("the table of %s at %s", entry->place, table->scope_path)))
+			continue;
+		WriteTable(writer, entry, table);
+		WriteIndexes(writer, model, i);
+		WriteComments(writer, entry, table);
+	}
+}
+
+/* Is this an abstract resource, and was nothing found to be wrong with it? */
+static bool
+HasView(const ModelEntry *entry)
+{
+	return entry->model->kind == RESOURCE_ABSTRACT && entry->model->ntables > 0;
+}
+
+/* What references to an abstract resource point at. */
+static void
+WriteMemberTable(Writer *writer, ModelEntry *entry)
+{
+	char	   *key_name = NamePhysical(psprintf("%s_Member_PK", entry->abstract->name));
+	char	   *name = Qualified(entry->model->member_schema, entry->model->member_table);
+	NameEntry  *reserved;
+	bool		found;
+
+	ReserveName(writer, entry->model->member_schema, entry->model->member_table,
+				psprintf("the member table of %s", entry->place));
+	reserved = LookUpName(writer, entry->model->member_schema, entry->model->member_table, &found);
+	reserved->created = true;
+	Emit(writer, psprintf("CREATE TABLE %s (\n\tdocumentid bigint NOT NULL,\n\tdiscriminator varchar(513) NOT NULL,\n\tCONSTRAINT %s PRIMARY KEY (documentid)\n)",
+						  name, quote_identifier(key_name)));
+	ReserveName(writer, entry->model->member_schema, key_name,
+				psprintf("the key of the member table of %s", entry->place));
+	Emit(writer, psprintf("COMMENT ON TABLE %s IS %s", name,
+						  quote_literal_cstr(psprintf("%s: the documents of its subclasses", entry->place))));
+	Emit(writer, psprintf("COMMENT ON COLUMN %s.documentid IS 'the document'", name));
+	Emit(writer, psprintf("COMMENT ON COLUMN %s.discriminator IS 'its resource: {ProjectName}:{ResourceName}'", name));
+	writer->plan->tables++;
+	writer->plan->indexes++;
+}
+
+/* One branch of an abstract resource's view. */
+static void
+AppendBranch(StringInfo body, const ModelEntry *abstract, const ModelEntry *subclass)
+{
+	const ResourceModel *model = subclass->model;
+	const TableModel *view = &abstract->model->tables[0];
+
+	appendStringInfoString(body, "SELECT documentid");
+	for (int i = 1; i < view->ncolumns; i++)
+	{
+		int			column = -1;
+
+		for (int j = 0; j < model->nidentity && column < 0; j++)
+			if (abstract->model->identity[j].column == i)
+				column = model->identity[j].column;
+		appendStringInfo(body, ", %s AS %s",
+						 quote_identifier(model->tables[0].columns[column].name),
+						 quote_identifier(view->columns[i].name));
+	}
+	appendStringInfo(body, ", %s::varchar(513) AS discriminator\n\tFROM %s",
+					 quote_literal_cstr(psprintf("%s:%s", model->project, model->resource)),
+					 Qualified(model->tables[0].schema, model->tables[0].name));
+}
+
+static void
+WriteView(Writer *writer, ModelEntry *entry)
+{
+	const TableModel *view = &entry->model->tables[0];
+	char	   *name = Qualified(view->schema, view->name);
+	StringInfoData body;
+	ListCell   *cell;
+
+	ReserveName(writer, view->schema, view->name, psprintf("the view of %s", entry->place));
+	initStringInfo(&body);
+	appendStringInfo(&body, "CREATE VIEW %s WITH (security_invoker = true) AS\n\t", name);
+	foreach(cell, entry->subclasses)
+	{
+		if (writer->set->problems->count > 0)
+			continue;
+		if (foreach_current_index(cell) > 0)
+			appendStringInfoString(&body, "\n\tUNION ALL ");
+		AppendBranch(&body, entry, lfirst(cell));
+	}
+	Emit(writer, body.data);
+	Emit(writer, psprintf("COMMENT ON VIEW %s IS %s", name,
+						  quote_literal_cstr(psprintf("%s: identities of the documents of its subclasses", entry->place))));
+}
+
+/* Emit a function that is called by a trigger on dms.Document. */
+static void
+EmitTriggerFunction(Writer *writer, const char *name, const char *body,
+					const char *comment)
+{
+	/*
+	 * A plan for one document is a plan for many: never plan anew, never
+	 * scan.
+	 */
+	Emit(writer, psprintf("CREATE OR REPLACE FUNCTION dms.%s() RETURNS trigger\n"
+						  "LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp\n"
+						  "SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET jit = off\n"
+						  "AS $body$\n%s$body$", name, body));
+	Emit(writer, psprintf("COMMENT ON FUNCTION dms.%s() IS %s", name,
+						  quote_literal_cstr(comment)));
+}
+
+/* Does a table refer to the resource that it belongs to? */
+static bool
+RefersToItself(const ResourceModel *model, const TableModel *table)
+{
+	for (int i = 0; i < table->ncolumns; i++)
+	{
+		const ReferenceModel *r = table->columns[i].reference < 0 ? NULL :
+		&model->references[table->columns[i].reference];
+
+		if (r && strcmp(r->project, model->project) == 0 && strcmp(r->resource, model->resource) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* A document's type as the trigger knows it. */
+static char *
+TypeName(const ResourceModel *model)
+{
+	return psprintf("%s:%s", model->project, model->resource);
+}
+
+static void
+AppendIndented(StringInfo body, int depth, const char *line)
+{
+	for (int i = 0; i < depth; i++)
+		appendStringInfoChar(body, '\t');
+	appendStringInfo(body, "%s\n", line);
+}
+
+static void
+AppendClearTable(StringInfo body, int depth, const char *schema, const char *table,
+				 const char *key)
+{
+	AppendIndented(body, depth, psprintf("DELETE FROM %s WHERE %s = ANY (gone_ids);",
+										 Qualified(schema, table), quote_identifier(key)));
+}
+
+/*
+ * What belonged to deleted documents of one type.  Collections go with their
+ * document by foreign key, but too late if another one of the deleted
+ * documents is what they refer to.  What is no resource is a descriptor.
+ */
+static void
+AppendClearing(StringInfo body, int depth, const ResourceModel *model)
+{
+	AppendIndented(body, depth, psprintf("IF gone_type = %s THEN", quote_literal_cstr(TypeName(model))));
+	for (int i = model->ntables - 1; i > 0; i--)
+		if (RefersToItself(model, &model->tables[i]))
+			AppendClearTable(body, depth + 1, model->tables[i].schema, model->tables[i].name,
+							 model->tables[i].columns[0].name);
+	AppendClearTable(body, depth + 1, model->tables[0].schema, model->tables[0].name, "documentid");
+	if (model->member_table)
+		AppendClearTable(body, depth + 1, model->member_schema, model->member_table, "documentid");
+	AppendIndented(body, depth, "ELSE");
+	AppendClearTable(body, depth + 1, "dms", "descriptor", "documentid");
+	AppendIndented(body, depth, "END IF;");
+}
+
+/* Find the type by halves: hundreds of comparisons would cost every delete. */
+static void
+AppendClearingTree(StringInfo body, int depth, List *models, int low, int high)
+{
+	int			middle = (low + high) / 2;
+
+	if (high - low == 1)
+	{
+		AppendClearing(body, depth, list_nth(models, low));
+		return;
+	}
+	AppendIndented(body, depth, psprintf("IF gone_type COLLATE \"C\" < %s THEN",
+										 quote_literal_cstr(TypeName(list_nth(models, middle)))));
+	AppendClearingTree(body, depth + 1, models, low, middle);
+	AppendIndented(body, depth, "ELSE");
+	AppendClearingTree(body, depth + 1, models, middle, high);
+	AppendIndented(body, depth, "END IF;");
+}
+
+static int
+CompareTypes(const ListCell *a, const ListCell *b)
+{
+	return strcmp(TypeName(lfirst(a)), TypeName(lfirst(b)));
+}
+
+/*
+ * Rows that only the engine writes are tied to dms.Document by triggers: a
+ * foreign key from each of them would cost every insert a check, and every
+ * delete a search in every root table of the schema.
+ *
+ * Documents of several types go in one statement, since they may refer to each
+ * other, and foreign keys are checked at the end of a statement.
+ */
+static void
+WriteDeleteTrigger(Writer *writer)
+{
+	StringInfoData body;
+	List	   *models = NIL;
+	ListCell   *cell;
+
+	initStringInfo(&body);
+	appendStringInfoString(&body,
+						   "#variable_conflict use_variable\n"
+						   "DECLARE\n\tgone_ids bigint[];\n\tgone_types text[];\n\tgone_type text;\nBEGIN\n"
+						   "\tSELECT array_agg(DocumentId ORDER BY DocumentId), array_agg(DISTINCT ProjectName || ':' || ResourceName)\n"
+						   "\tINTO gone_ids, gone_types FROM gone;\n"
+						   "\tIF gone_ids IS NULL THEN\n\t\tRETURN NULL;\n\tEND IF;\n"
+						   "\tDELETE FROM dms.ReferenceEdge WHERE ParentDocumentId = ANY (gone_ids);\n"
+						   "\tDELETE FROM dms.ReferentialIdentity WHERE DocumentId = ANY (gone_ids);\n"
+						   "\tIF cardinality(gone_types) > 1 THEN\n"
+						   "\t\tEXECUTE (\n"
+						   "\t\t\tSELECT 'WITH ' || string_agg(format('c%s AS (DELETE FROM %I.%I WHERE %I = ANY ($1))', n, s, t, k), ', ') || ' SELECT'\n"
+						   "\t\t\tFROM (SELECT row_number() OVER (), cleared.* FROM (SELECT cleared ->> 'schema', cleared ->> 'name', cleared -> 'columns' -> 0 ->> 'name'\n"
+						   "\t\t\t\tFROM dms.ResourceModel, json_array_elements(Model -> 'tables') AS cleared\n"
+						   "\t\t\t\tWHERE ProjectName || ':' || ResourceName = ANY (gone_types)\n"
+						   "\t\t\t\tUNION SELECT MemberSchema, MemberTable, 'documentid' FROM dms.ResourceModel\n"
+						   "\t\t\t\tWHERE ProjectName || ':' || ResourceName = ANY (gone_types) AND MemberTable IS NOT NULL) AS cleared) AS cleared (n, s, t, k)\n"
+						   "\t\t) USING gone_ids;\n"
+						   "\t\tRETURN NULL;\n\tEND IF;\n");
+	foreach(cell, writer->set->entries)
+	{
+		const ModelEntry *entry = lfirst(cell);
+
+		if (entry->api && entry->model->kind != RESOURCE_DESCRIPTOR)
+			models = lappend(models, entry->model);
+	}
+	list_sort(models, CompareTypes);
+	appendStringInfoString(&body, "\tgone_type := gone_types[1];\n");
+	if (models == NIL)
+		AppendClearTable(&body, 1, "dms", "descriptor", "documentid");
+	else
+		AppendClearingTree(&body, 1, models, 0, list_length(models));
+	appendStringInfoString(&body, "\tRETURN NULL;\nEND\n");
+	EmitTriggerFunction(writer, "document_after_delete", body.data,
+						"clears what belonged to deleted documents");
+	Emit(writer, "CREATE OR REPLACE TRIGGER document_after_delete AFTER DELETE ON dms.Document\n"
+		 "\tREFERENCING OLD TABLE AS gone\n\tFOR EACH STATEMENT EXECUTE FUNCTION dms.document_after_delete()");
+}
+
+static void
+WriteTruncateTrigger(Writer *writer)
+{
+	StringInfoData body;
+	ListCell   *cell;
+
+	initStringInfo(&body);
+	appendStringInfoString(&body, "BEGIN\n\tTRUNCATE dms.ReferentialIdentity, dms.ReferenceEdge, dms.IdentityLock, dms.Descriptor");
+	foreach(cell, writer->set->entries)
+	{
+		const ResourceModel *model = ((ModelEntry *) lfirst(cell))->model;
+
+		if (model->kind == RESOURCE_ABSTRACT)
+			appendStringInfo(&body, ",\n\t\t%s", Qualified(model->member_schema, model->member_table));
+		else if (model->kind != RESOURCE_DESCRIPTOR)
+			appendStringInfo(&body, ",\n\t\t%s", Qualified(model->tables[0].schema, model->tables[0].name));
+	}
+	appendStringInfoString(&body, " CASCADE;\n\tRETURN NULL;\nEND\n");
+	EmitTriggerFunction(writer, "document_after_truncate", body.data,
+						"empties all that belongs to documents");
+	Emit(writer, "CREATE OR REPLACE TRIGGER document_after_truncate AFTER TRUNCATE ON dms.Document\n"
+		 "\tFOR EACH STATEMENT EXECUTE FUNCTION dms.document_after_truncate()");
+}
+
+static int
+CompareLoadOrder(const ListCell *a, const ListCell *b)
+{
+	const ModelEntry *left = lfirst(a);
+	const ModelEntry *right = lfirst(b);
+
+	if (left->model->load_order != right->model->load_order)
+		return left->model->load_order - right->model->load_order;
+	if (strcmp(left->model->project, right->model->project) != 0)
+		return strcmp(left->model->project, right->model->project);
+	return strcmp(left->model->resource, right->model->resource);
+}
+
+static Writer *
+NewWriter(ModelSet *set)
+{
+	Writer	   *writer = palloc0(sizeof(Writer));
+	HASHCTL		control = {0};
+	NameEntry  *descriptor;
+	bool		found;
+
+	control.keysize = 2 * NAMEDATALEN + 1;
+	control.entrysize = sizeof(NameEntry);
+	control.hcxt = CurrentMemoryContext;
+	writer->set = set;
+	writer->plan = palloc0(sizeof(DdlPlan));
+	writer->names = hash_create("dms names", 4096, &control,
+								HASH_ELEM | HASH_STRINGS | HASH_CONTEXT);
+	descriptor = LookUpName(writer, "dms", "descriptor", &found);
+	descriptor->what = "dms.Descriptor";
+	descriptor->created = true;
+	return writer;
+}
+
+/* All statements behind those of the core tables, in order. */
+DdlPlan *
+DdlPlanModels(ModelSet *set)
+{
+	Writer	   *writer = NewWriter(set);
+	List	   *ordered = list_copy(set->entries);
+	ListCell   *cell;
+
+	list_sort(ordered, CompareLoadOrder);
+	foreach(cell, set->schema->projects)
+		Emit(writer, psprintf("CREATE SCHEMA IF NOT EXISTS %s",
+							  quote_identifier(((ApiProject *) lfirst(cell))->schema_name)));
+	foreach(cell, ordered)
+		if (HasView(lfirst(cell)))
+		WriteMemberTable(writer, lfirst(cell));
+	foreach(cell, ordered)
+		WriteResource(writer, lfirst(cell));
+	writer->plan->statements = list_concat(writer->plan->statements, writer->late);
+	foreach(cell, ordered)
+		if (HasView(lfirst(cell)))
+		WriteView(writer, lfirst(cell));
+	if (set->problems->count > 0)
+		return writer->plan;
+	WriteDeleteTrigger(writer);
+	WriteTruncateTrigger(writer);
+	return writer->plan;
+}

@@ -1,0 +1,497 @@
+/*
+ * deploy.c
+ *		dms.deploy_schema() and dms.plan_schema().
+ *
+ * A deploy is one transaction of its caller.  It queues behind other deploys
+ * on a lock of the schema and behind writers at the gate, and it reads nothing
+ * of the store before both are passed.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/twophase.h"
+#include "base/faults.h"
+#include "base/uuid.h"
+#include "catalog/pg_namespace.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "engine/plan.h"
+#include "engine/store.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "nodes/value.h"
+#include "parser/parse_func.h"
+#include "schema/access.h"
+#include "schema/ddl.h"
+#include "schema/deploy.h"
+#include "storage/lock.h"
+#include "utils/acl.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/inval.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+
+PG_FUNCTION_INFO_V1(dms_deploy_schema);
+PG_FUNCTION_INFO_V1(dms_plan_schema);
+
+/* Entries of the lock table that creating a relation takes, measured. */
+#define LOCKS_PER_RELATION 2.1
+
+/* Say how far we are, this often. */
+#define PROGRESS_STEP 100
+
+/* The ApiSchema files of an argument. */
+static ApiSchema *
+ReadArgument(ArrayType *array)
+{
+	Datum	   *elements;
+	bool	   *nulls;
+	int			n;
+	char	  **texts;
+	int		   *lengths;
+
+	deconstruct_array(array, JSONOID, -1, false, TYPALIGN_INT, &elements, &nulls, &n);
+	texts = palloc(sizeof(char *) * Max(n, 1));
+	lengths = palloc(sizeof(int) * Max(n, 1));
+	for (int i = 0; i < n; i++)
+	{
+		if (nulls[i])
+			ReportError(PROBLEM_ARGUMENT, NULL, "schema %d is null", i + 1);
+		texts[i] = TextDatumGetCString(elements[i]);
+		lengths[i] = strlen(texts[i]);
+	}
+	return ApiSchemaRead(n, texts, lengths);
+}
+
+/* Identities are hashed as UTF-8: no other encoding will do. */
+static void
+CheckEncoding(ApiSchema *schema)
+{
+	if (GetDatabaseEncoding() != PG_UTF8)
+		ProblemNote(schema->problems, "The encoding of the database is %s, and must be UTF8.",
+					GetDatabaseEncodingName());
+}
+
+/* Two places of references must never share an id. */
+static void
+CheckEdgeSources(ModelSet *set)
+{
+	ListCell   *cell;
+	HASHCTL		control = {0};
+	HTAB	   *seen;
+	typedef struct
+	{
+		int64		id;
+		const char *key;
+	} SeenSource;
+
+	control.keysize = sizeof(int64);
+	control.entrysize = sizeof(SeenSource);
+	control.hcxt = CurrentMemoryContext;
+	seen = hash_create("dms edge sources", 1024, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	foreach(cell, set->entries)
+	{
+		ResourceModel *model = ((ModelEntry *) lfirst(cell))->model;
+
+		for (int i = 0; model->kind != RESOURCE_ABSTRACT && i < model->nreferences; i++)
+		{
+			ReferenceModel *r = &model->references[i];
+			bool		found;
+			SeenSource *source = hash_search(seen, &r->edge_source_id, HASH_ENTER, &found);
+
+			if (found)
+				ProblemAt(set->problems, r->edge_source_key,
+						  "the edge sources %s and %s have the same id.", source->key, r->edge_source_key);
+			source->key = r->edge_source_key;
+		}
+	}
+}
+
+/*
+ * All locks of a transaction must fit into the shared lock table.  Find out
+ * before the first statement, not in the middle.
+ */
+static void
+CheckLockCapacity(const DdlPlan *plan)
+{
+	int			need = (int) ((plan->tables + plan->indexes) * LOCKS_PER_RELATION);
+	int64		slots = MaxBackends + max_prepared_xacts;
+	int64		capacity = max_locks_per_xact * slots;
+	Problem    *problem;
+
+	if (need <= capacity)
+		return;
+	problem = ProblemNew(PROBLEM_SCHEMA_REFUSED);
+	ProblemNote(problem, "The deploy creates %d tables and %d indexes and needs about %d locks; there is room for about " INT64_FORMAT ".",
+				plan->tables, plan->indexes, need, capacity);
+	problem->hint = psprintf("Set max_locks_per_transaction to " INT64_FORMAT " or more and restart the server.",
+							 need / slots + 1);
+	ProblemRaise(problem, "the server's lock table is too small for this schema");
+}
+
+/*
+ * Note a schema whose owner does not have our rights: it could replace the
+ * tables that we create there.
+ */
+static void
+RefuseSchemaOfOther(ApiSchema *schema, const char *name)
+{
+	HeapTuple	tuple = SearchSysCache1(NAMESPACENAME, CStringGetDatum(name));
+	Oid			owner;
+
+	if (!HeapTupleIsValid(tuple))
+		return;
+	owner = ((Form_pg_namespace) GETSTRUCT(tuple))->nspowner;
+	ReleaseSysCache(tuple);
+	if (StoreTrusts(GetUserId(), owner))
+		return;
+	ProblemNote(schema->problems, "The database schema \"%s\" exists and belongs to the role \"%s\".",
+				name, GetUserNameFromId(owner, true));
+	schema->problems->hint = psprintf("ALTER SCHEMA %s OWNER TO %s, or deploy as the role that owns it.",
+									  quote_identifier(name), quote_identifier(GetUserNameFromId(GetUserId(), false)));
+}
+
+/* A function of the store that was there before is still its maker's. */
+static void
+RefuseFunctionOfOther(ApiSchema *schema, const char *name)
+{
+	Oid			function = LookupFuncName(list_make2(makeString("dms"), makeString(unconstify(char *, name))),
+										  0, NULL, true);
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	Oid			owner;
+
+	if (!HeapTupleIsValid(tuple))
+		return;
+	owner = ((Form_pg_proc) GETSTRUCT(tuple))->proowner;
+	ReleaseSysCache(tuple);
+	if (owner != GetUserId())
+		ProblemNote(schema->problems, "The function dms.%s() exists and belongs to the role \"%s\".",
+					name, GetUserNameFromId(owner, true));
+}
+
+/*
+ * Whoever owns a schema can put others in the place of its tables, and their
+ * triggers would run as the owner of the store; and so would functions of
+ * others.  To be asked when all are there, because they may come while we work.
+ */
+static void
+RefuseObjectsOfOthers(ApiSchema *schema)
+{
+	ListCell   *cell;
+
+	RefuseSchemaOfOther(schema, "dms");
+	foreach(cell, schema->projects)
+		RefuseSchemaOfOther(schema, ((ApiProject *) lfirst(cell))->schema_name);
+	RefuseFunctionOfOther(schema, "document_before_delete");
+	RefuseFunctionOfOther(schema, "document_after_delete");
+	RefuseFunctionOfOther(schema, "document_after_truncate");
+	ApiSchemaRefuse(schema);
+}
+
+/*
+ * The hash of the deployed schema; NULL before the first deploy.  Whoever
+ * deployed while we waited for our turn did so after our snapshot was taken,
+ * so look with a new one.
+ */
+static char *
+CurrentHash(void)
+{
+	if (!StoreExists())
+		return NULL;
+	PushActiveSnapshot(GetLatestSnapshot());
+	ExecuteWithArgs("SELECT EffectiveSchemaHash FROM dms.EffectiveSchema"
+					" ORDER BY EffectiveSchemaId DESC LIMIT 1", 0, NULL, NULL, true);
+	PopActiveSnapshot();
+	return SPI_processed > 0 ? ResultText(0, 1) : NULL;
+}
+
+/* Compile, and refuse whatever is wrong. */
+static DdlPlan *
+CompileSchema(ApiSchema *schema, ModelSet **set)
+{
+	DdlPlan    *plan;
+
+	*set = ModelSetBuild(schema);
+	CheckEdgeSources(*set);
+	plan = DdlPlanModels(*set);
+	ApiSchemaRefuse(schema);
+	return plan;
+}
+
+/*
+ * Refuse what is wrong with the files, and with it all that can be found when
+ * the rest is compiled.
+ */
+static void
+RefuseFaults(ApiSchema *schema)
+{
+	ModelSet   *set;
+
+	CheckEncoding(schema);
+	if (schema->problems->count > 0 && !schema->broken)
+		CompileSchema(schema, &set);
+	ApiSchemaRefuse(schema);
+}
+
+/* The statements that create the core tables. */
+static List *
+CoreStatements(void)
+{
+	List	   *statements = NIL;
+
+	SPI_execute("SELECT pg_catalog.btrim(s, E'\\n') FROM dms.core_ddl() AS s", true, 0);
+	for (uint64 i = 0; i < SPI_processed; i++)
+		statements = lappend(statements, ResultText(i, 1));
+	return statements;
+}
+
+/* Run all statements, telling now and then how far we are. */
+static void
+RunStatements(List *statements, int tables)
+{
+	int			created = 0;
+	ListCell   *cell;
+
+	foreach(cell, statements)
+	{
+		const char *statement = lfirst(cell);
+
+		CHECK_FOR_INTERRUPTS();
+		ExecuteSql(statement);
+		if (strncmp(statement, "CREATE TABLE", 12) == 0 && ++created % PROGRESS_STEP == 0)
+			ereport(NOTICE, (errmsg("created %d of %d tables", created, tables)));
+	}
+}
+
+/* Run SQL with parameters that are all given. */
+static void
+RunWithArgs(const char *sql, int nargs, Oid *types, Datum *values)
+{
+	if (SPI_execute_with_args(sql, nargs, types, values, NULL, false, 0) < 0)
+		elog(ERROR, "could not run \"%s\"", sql);
+}
+
+static void
+RecordStore(void)
+{
+	pg_uuid_t	id;
+	Oid			types[] = {UUIDOID, TEXTOID};
+	Datum		values[2];
+
+	UuidV7(&id);
+	values[0] = UUIDPGetDatum(&id);
+	values[1] = CStringGetTextDatum(STORE_VERSION);
+	RunWithArgs("INSERT INTO dms.Store (InstanceId, StoreVersion) VALUES ($1, $2)",
+				2, types, values);
+}
+
+static void
+RecordDeploy(const ApiSchema *schema, const char *hash)
+{
+	Oid			types[] = {TEXTOID, TEXTOID, TEXTOID};
+	Datum		values[3];
+	ListCell   *cell;
+
+	values[0] = CStringGetTextDatum(hash);
+	values[1] = CStringGetTextDatum(schema->format_version);
+	values[2] = CStringGetTextDatum(MAPPING_VERSION);
+	RunWithArgs("INSERT INTO dms.EffectiveSchema (EffectiveSchemaHash, ApiSchemaFormatVersion, MappingVersion)"
+				" VALUES ($1, $2, $3)", 3, types, values);
+	foreach(cell, schema->projects)
+	{
+		ApiProject *project = lfirst(cell);
+		Oid			component_types[] = {TEXTOID, TEXTOID, TEXTOID, BOOLOID};
+		Datum		component[4];
+
+		component[0] = CStringGetTextDatum(project->endpoint);
+		component[1] = CStringGetTextDatum(project->name);
+		component[2] = CStringGetTextDatum(project->version);
+		component[3] = BoolGetDatum(project->extension);
+		RunWithArgs("INSERT INTO dms.SchemaComponent SELECT pg_catalog.max(EffectiveSchemaId), $1, $2, $3, $4"
+					" FROM dms.EffectiveSchema", 4, component_types, component);
+	}
+}
+
+static void
+RecordEdgeSources(const ModelSet *set)
+{
+	Oid			types[] = {INT8OID, TEXTOID};
+	ListCell   *cell;
+
+	foreach(cell, set->entries)
+	{
+		ResourceModel *model = ((ModelEntry *) lfirst(cell))->model;
+		const char **keys = palloc(sizeof(char *) * Max(model->nreferences, 1));
+		Datum	   *ids = palloc(sizeof(Datum) * Max(model->nreferences, 1));
+		Datum		values[2];
+
+		if (model->kind == RESOURCE_ABSTRACT || model->nreferences == 0)
+			continue;
+		for (int i = 0; i < model->nreferences; i++)
+		{
+			keys[i] = model->references[i].edge_source_key;
+			ids[i] = Int64GetDatum(model->references[i].edge_source_id);
+		}
+		values[0] = PointerGetDatum(construct_array(ids, model->nreferences, INT8OID,
+													sizeof(int64), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
+		values[1] = TextArrayDatum(model->nreferences, keys);
+		types[0] = INT8ARRAYOID;
+		types[1] = TEXTARRAYOID;
+		RunWithArgs("INSERT INTO dms.EdgeSource (EdgeSourceId, EdgeSourceKey)"
+					" SELECT * FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2))"
+					" ON CONFLICT (EdgeSourceId) DO NOTHING", 2, types, values);
+	}
+}
+
+/* The JSON of a model, from which exactly this model can be loaded. */
+static char *
+StorableModel(const ResourceModel *model)
+{
+	MemoryContext scratch = AllocSetContextCreate(CurrentMemoryContext, "dms stored model",
+												  ALLOCSET_DEFAULT_SIZES);
+	char	   *json = ModelToJson(model);
+	MemoryContext saved = MemoryContextSwitchTo(scratch);
+
+	if (!ModelsAreEqual(model, ModelFromJson(json, strlen(json))))
+		elog(ERROR, "model of \"%s.%s\" cannot be stored", model->project, model->resource);
+	MemoryContextSwitchTo(saved);
+	MemoryContextDelete(scratch);
+	return json;
+}
+
+/* Store a model. */
+static void
+RecordModel(const ResourceModel *model)
+{
+	Oid			types[] = {TEXTOID, TEXTOID, TEXTOID, TEXTOID, TEXTOID, TEXTOID,
+	TEXTOID, TEXTOID, TEXTOID, BOOLOID, INT4OID, INT4OID, TEXTOID};
+	const char *texts[] = {model->project, model->resource, model->project_endpoint,
+		model->endpoint, ModelKindName(model->kind), model->tables[0].schema,
+	model->tables[0].name, model->member_schema, model->member_table};
+	Datum		values[lengthof(types)];
+	char		nulls[lengthof(types)];
+
+	memset(nulls, ' ', sizeof(nulls));
+	for (size_t i = 0; i < lengthof(texts); i++)
+	{
+		if (texts[i] == NULL)
+			nulls[i] = 'n';
+		else
+			values[i] = CStringGetTextDatum(texts[i]);
+	}
+	values[9] = BoolGetDatum(model->can_change);
+	values[10] = Int32GetDatum(model->rank);
+	values[11] = Int32GetDatum(model->load_order);
+	values[12] = CStringGetTextDatum(StorableModel(model));
+	if (SPI_execute_with_args("INSERT INTO dms.ResourceModel VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9,"
+							  " $10, $11, $12, $13::pg_catalog.json)",
+							  lengthof(types), types, values, nulls, false, 0) < 0)
+		elog(ERROR, "could not store a model");
+}
+
+/* Deploy for the first time. */
+static void
+FirstDeploy(ApiSchema *schema, const char *hash)
+{
+	ModelSet   *set;
+	DdlPlan    *plan = CompileSchema(schema, &set);
+	ListCell   *cell;
+
+	CheckLockCapacity(plan);
+	RunStatements(CoreStatements(), 0);
+	RunStatements(plan->statements, plan->tables);
+	RefuseObjectsOfOthers(schema);
+	RecordStore();
+	RecordEdgeSources(set);
+	foreach(cell, set->entries)
+		RecordModel(((ModelEntry *) lfirst(cell))->model);
+	RecordDeploy(schema, hash);
+	CacheInvalidateRelcacheByRelid(StoreTable(STORE_RESOURCE_MODEL));
+	AccessReapply();
+	ereport(NOTICE,
+			(errmsg("deployed %d resources: %d tables, %d indexes, %d foreign keys",
+					list_length(schema->resources), plan->tables, plan->indexes,
+					plan->foreign_keys)));
+}
+
+/*
+ * Deploy ApiSchema files; the hash of what is deployed then is the answer.
+ * Whoever deploys first owns the store; who may call this later acts for the
+ * owner.
+ */
+Datum
+dms_deploy_schema(PG_FUNCTION_ARGS)
+{
+	MemoryContext caller = CurrentMemoryContext;
+	ApiSchema  *schema = ReadArgument(PG_GETARG_ARRAYTYPE_P(0));
+	StoreSession session;
+	char	   *hash;
+	char	   *current;
+	bool		deployed;
+	Datum		result;
+
+	PreventCommandDuringRecovery("dms.deploy_schema()");
+	RefuseFaults(schema);
+	hash = ApiSchemaHash(schema, MAPPING_VERSION);
+	if (!FAULT_SKIP("deploy_queue"))
+		StoreDeployLock();
+	AcceptInvalidationMessages();
+	deployed = StoreExists();
+	if (deployed)
+		StoreGate(ShareRowExclusiveLock);
+	StoreBegin(&session, deployed ? RIGHTS_OF_OWNER : RIGHTS_OF_CALLER);
+	current = CurrentHash();
+	if (current == NULL && deployed)
+		ReportError(PROBLEM_NOT_DEPLOYED,
+					"Restore its data, or drop its tables and deploy again.",
+					"the tables of a store are here, but no record of what was deployed");
+	if (current == NULL)
+		FirstDeploy(schema, hash);
+	else if (strcmp(current, hash) != 0)
+		ReportError(PROBLEM_NOT_SUPPORTED,
+					"Deploy it into a database of its own.",
+					"another schema is deployed, and changing a deployed schema is not supported yet");
+	MemoryContextSwitchTo(caller);
+	result = CStringGetTextDatum(hash);
+	StoreEnd(&session);
+	PG_RETURN_DATUM(result);
+}
+
+/* The statements that a deploy would run. */
+Datum
+dms_plan_schema(PG_FUNCTION_ARGS)
+{
+	ApiSchema  *schema = ReadArgument(PG_GETARG_ARRAYTYPE_P(0));
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	StoreSession session;
+	List	   *statements = NIL;
+	ModelSet   *set;
+	char	   *hash;
+	char	   *current;
+	ListCell   *cell;
+
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
+	RefuseFaults(schema);
+	hash = ApiSchemaHash(schema, MAPPING_VERSION);
+	StoreBegin(&session, RIGHTS_OF_CALLER);
+	current = CurrentHash();
+	if (current == NULL)
+		statements = list_concat(CoreStatements(), CompileSchema(schema, &set)->statements);
+	else if (strcmp(current, hash) != 0)
+		ReportError(PROBLEM_NOT_SUPPORTED,
+					"Deploy it into a database of its own.",
+					"another schema is deployed, and changing a deployed schema is not supported yet");
+	foreach(cell, statements)
+	{
+		Datum		value = CStringGetTextDatum(lfirst(cell));
+		bool		isnull = false;
+
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, &value, &isnull);
+	}
+	StoreEnd(&session);
+	PG_RETURN_NULL();
+}

@@ -1,0 +1,878 @@
+/*
+ * modelbind.c
+ *		Binding what a resource says of others, and of its own values: targets
+ *		of references, identity, query fields, constraints.
+ */
+#include "postgres.h"
+
+#include "access/itup.h"
+#include "base/grow.h"
+#include "mb/pg_wchar.h"
+#include "schema/modelbuild.h"
+#include "schema/naming.h"
+
+/* A little less than what a B-tree takes, which is a third of a page. */
+#define MAX_INDEXED_WIDTH (BLCKSZ / 3 - 32)
+
+/* Does a path end in this text? */
+bool
+PathEndsIn(const char *path, const char *ending)
+{
+	size_t		n = strlen(path);
+	size_t		m = strlen(ending);
+
+	return n >= m && strcmp(path + n - m, ending) == 0;
+}
+
+/* The mapping whose reference holds a member at this path; *name is it. */
+static ApiMapping *
+MappingOfMember(const ApiResource *api, const char *path, const char **name)
+{
+	const char *dot = strrchr(path, '.');
+	char	   *object = pnstrdup(path, dot - path);
+	ListCell   *cell;
+
+	foreach(cell, api->mappings)
+	{
+		ApiMapping *mapping = lfirst(cell);
+
+		if (mapping->reference && !mapping->descriptor &&
+			strcmp(mapping->path, object) == 0)
+		{
+			*name = dot + 1;
+			return mapping;
+		}
+	}
+	return NULL;
+}
+
+/* The resource whose metadata tells about identity values of an entry. */
+static ApiResource *
+Representative(ModelEntry *entry)
+{
+	if (entry->api)
+		return entry->api;
+	return entry->subclasses == NIL ? NULL :
+		((ModelEntry *) linitial(entry->subclasses))->api;
+}
+
+/*
+ * The descriptor type of an identity value, found by following references to
+ * where the value is a descriptor of its own; false when it is none.
+ */
+static bool
+DescriptorOfIdentity(ModelSet *set, ModelEntry *entry, const char *path,
+					 char **project, char **resource, int depth)
+{
+	ApiResource *api = Representative(entry);
+	const char *name;
+	ApiMapping *mapping;
+	ListCell   *cell;
+	ListCell   *inner;
+
+	if (api == NULL || depth > 64)
+		return false;
+	foreach(cell, api->mappings)
+	{
+		mapping = lfirst(cell);
+		if (mapping->descriptor && strcmp(mapping->path, path) == 0)
+		{
+			*project = pstrdup(mapping->project);
+			*resource = pstrdup(mapping->resource);
+			return true;
+		}
+	}
+	mapping = MappingOfMember(api, path, &name);
+	if (mapping == NULL)
+		return false;
+	forboth(cell, mapping->member_names, inner, mapping->identity_paths)
+	{
+		ModelEntry *target = ModelSetFind(set, mapping->project, mapping->resource);
+
+		if (strcmp(lfirst(cell), name) == 0 && target != NULL)
+			return DescriptorOfIdentity(set, target, lfirst(inner), project,
+										resource, depth + 1);
+	}
+	return false;
+}
+
+/* The property of a member in the scope of its reference; NULL if none. */
+static PropertyModel *
+MemberProperty(const ResourceModel *model, const char *reference_path,
+			   const char *name)
+{
+	for (int i = 0; i < model->nscopes; i++)
+	{
+		ScopeModel *scope = &model->scopes[i];
+
+		if (strcmp(scope->path, reference_path) != 0)
+			continue;
+		for (int j = 0; j < scope->nproperties; j++)
+			if (strcmp(scope->properties[j].name, name) == 0)
+				return &scope->properties[j];
+	}
+	return NULL;
+}
+
+/* What identifies documents of a type, in order. */
+static List *
+IdentityPaths(const ModelEntry *entry)
+{
+	return entry->api ? entry->api->identity_paths : entry->abstract->identity_paths;
+}
+
+/* Bind one member of a reference to one identity path of the target. */
+static void
+BindMember(ModelSet *set, ModelEntry *entry, int reference,
+		   const ApiMapping *mapping, ModelEntry *target, const char *path)
+{
+	ReferenceModel *r = &entry->model->references[reference];
+	MemberModel member = {0};
+	PropertyModel *property;
+	const char *name = NULL;
+	int			found = 0;
+	ListCell   *cell;
+	ListCell   *inner;
+
+	forboth(cell, mapping->identity_paths, inner, mapping->member_names)
+	{
+		if (strcmp(lfirst(cell), path) == 0)
+		{
+			name = lfirst(inner);
+			found++;
+		}
+	}
+	if (found != 1)
+	{
+		ProblemAt(set->problems, mapping->place, found == 0 ?
+				  "the identity value %s of %s.%s is not in the reference." :
+				  "the identity value %s of %s.%s is in the reference more than once.",
+				  path, mapping->project, mapping->resource);
+		return;
+	}
+	property = MemberProperty(entry->model, mapping->path, name);
+	if (property == NULL)
+	{
+		ProblemAt(set->problems, mapping->place, "%s.%s is not in the JSON schema.", mapping->path, name);
+		return;
+	}
+	member.identity_path = pstrdup(path);
+	member.name = pstrdup(name);
+	member.type = property->value.type;
+	member.lower = PathEndsIn(path, "Descriptor");
+	DescriptorOfIdentity(set, target, path, &member.descriptor_project,
+						 &member.descriptor_resource, 0);
+	APPEND(r->members, r->nmembers, member);
+}
+
+static void
+BindReference(ModelSet *set, ModelEntry *entry, int reference,
+			  const ApiMapping *mapping)
+{
+	ReferenceModel *r = &entry->model->references[reference];
+	ModelEntry *target = ModelSetFind(set, r->project, r->resource);
+	bool		is_descriptor = target && target->api && target->api->descriptor;
+	ListCell   *cell;
+
+	if (target == NULL)
+	{
+		ProblemAt(set->problems, mapping->place, "there is no resource %s.%s to refer to.", r->project, r->resource);
+		return;
+	}
+	if (target->abstract && target->subclasses == NIL)
+	{
+		ProblemAt(set->problems, mapping->place, "%s.%s is an abstract resource without subclasses: there is nothing to refer to.", r->project, r->resource);
+		return;
+	}
+	if (target->api && target->api->broken)
+		return;
+	if (is_descriptor != r->descriptor)
+	{
+		ProblemAt(set->problems, mapping->place,
+				  r->descriptor ? "%s.%s is not a descriptor." : "%s.%s is a descriptor, not a document.",
+				  r->project, r->resource);
+		return;
+	}
+	r->abstract = target->api == NULL;
+	if (r->descriptor)
+		return;
+	foreach(cell, IdentityPaths(target))
+		BindMember(set, entry, reference, mapping, target, lfirst(cell));
+	if (list_length(mapping->identity_paths) > list_length(IdentityPaths(target)))
+		ProblemAt(set->problems, mapping->place, "the reference has values that do not identify %s.%s.", r->project, r->resource);
+}
+
+/* Targets and members of all references of a resource. */
+void
+ModelBindReferences(ModelSet *set, ModelEntry *entry)
+{
+	for (int i = 0; i < entry->model->nreferences; i++)
+	{
+		ListCell   *cell;
+
+		foreach(cell, entry->api->mappings)
+		{
+			ApiMapping *mapping = lfirst(cell);
+
+			if (mapping->reference &&
+				strcmp(mapping->path, entry->model->references[i].path) == 0)
+			{
+				BindReference(set, entry, i, mapping);
+				break;
+			}
+		}
+	}
+}
+
+/*
+ * Find what a path of the root stands for: a column of the root table, or a
+ * member of a reference there.
+ */
+static bool
+FindRootValue(const ResourceModel *model, const char *path, int *column,
+			  int *reference, int *member, int *type)
+{
+	*reference = *member = -1;
+	*column = ModelFindColumn(model, 0, path);
+	if (*column >= 0)
+	{
+		const ColumnModel *c = &model->tables[0].columns[*column];
+
+		*type = c->role == COLUMN_DESCRIPTOR ? VALUE_TEXT : c->value.type;
+		return c->role != COLUMN_REFERENCE;
+	}
+	for (int i = 0; i < model->nreferences; i++)
+	{
+		const ReferenceModel *r = &model->references[i];
+		size_t		length = strlen(r->path);
+
+		if (r->table != 0 || strncmp(path, r->path, length) != 0 || path[length] != '.')
+			continue;
+		for (int j = 0; j < r->nmembers; j++)
+		{
+			if (strcmp(r->members[j].name, path + length + 1) != 0)
+				continue;
+			*column = r->column;
+			*reference = i;
+			*member = j;
+			*type = r->members[j].type;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Does a path lead into a reference that was found to be broken before? */
+static bool
+LiesInBrokenReference(const ResourceModel *model, const char *path)
+{
+	for (int i = 0; i < model->nreferences; i++)
+	{
+		const ReferenceModel *r = &model->references[i];
+		size_t		length = strlen(r->path);
+
+		if (!r->descriptor && r->nmembers == 0 &&
+			strncmp(path, r->path, length) == 0 && path[length] == '.')
+			return true;
+	}
+	return false;
+}
+
+/* Every value of a reference, or none, may be part of an identity. */
+static void
+CheckWholeReferences(ModelSet *set, ModelEntry *entry)
+{
+	ResourceModel *model = entry->model;
+
+	for (int i = 0; i < model->nreferences; i++)
+	{
+		ReferenceModel *r = &model->references[i];
+
+		if (r->descriptor || !r->identity)
+			continue;
+		for (int j = 0; j < r->nmembers; j++)
+		{
+			char	   *path = psprintf("%s.%s", r->path, r->members[j].name);
+			bool		used = false;
+
+			for (int k = 0; k < model->nidentity; k++)
+				used |= strcmp(model->identity[k].path, path) == 0;
+			if (!used)
+				ProblemAt(set->problems, entry->place,
+						  "the identity uses a part of %s: %s is missing.", r->path, path);
+		}
+	}
+}
+
+static void
+BindIdentityPath(ModelSet *set, ModelEntry *entry, const char *path)
+{
+	ResourceModel *model = entry->model;
+	IdentityModel identity = {0};
+	ColumnModel *column;
+
+	if (!FindRootValue(model, path, &identity.column, &identity.reference,
+					   &identity.member, &identity.type))
+	{
+		if (!LiesInBrokenReference(model, path))
+			ProblemAt(set->problems, entry->place,
+					  "identityJsonPaths: %s is neither a value of the document nor of one of its references.", path);
+		return;
+	}
+	identity.path = pstrdup(path);
+	identity.lower = PathEndsIn(path, "Descriptor");
+	column = &model->tables[0].columns[identity.column];
+	if (column->role == COLUMN_DESCRIPTOR && !identity.lower)
+		ProblemAt(set->problems, entry->place,
+				  "identityJsonPaths: %s is a descriptor, so its name must end in \"Descriptor\".", path);
+	column->identity = true;
+	if (column->reference >= 0)
+		model->references[column->reference].identity = true;
+	if (!column->required)
+		ProblemAt(set->problems, entry->place, "the identity value %s is not required.", path);
+	for (int i = 0; i < model->nidentity; i++)
+		if (strcmp(model->identity[i].path, path) == 0)
+			ProblemAt(set->problems, entry->place, "identityJsonPaths: %s stands there twice.", path);
+	APPEND(model->identity, model->nidentity, identity);
+}
+
+/* The most bytes that a value can take in an index. */
+static int
+IndexedWidth(const ValueModel *value)
+{
+	if (value->type == VALUE_TEXT)
+		return value->max_length <= 0 || value->max_length > BLCKSZ ? BLCKSZ :
+			VARHDRSZ + value->max_length * pg_database_encoding_max_length();
+	if (value->type == VALUE_NUMERIC)
+		return VARHDRSZ + (value->precision > 0 && value->scale >= 0 ? value->precision : 1024);
+	return sizeof(int64);
+}
+
+/*
+ * Can an index hold every row that the columns allow?  A B-tree refuses
+ * entries of more than a third of a page, so where the schema allows longer
+ * ones, an index would refuse documents that are valid.
+ */
+static bool
+FitsIndex(const TableModel *table, const UniqueModel *unique)
+{
+	int			width = MAXALIGN(sizeof(IndexTupleData) + sizeof(IndexAttributeBitMapData));
+
+	if (unique->ncolumns > INDEX_MAX_KEYS)
+		return false;
+	for (int i = 0; i < unique->ncolumns && width < BLCKSZ; i++)
+		width += MAXALIGN(IndexedWidth(&table->columns[unique->columns[i]].value));
+	return width <= MAX_INDEXED_WIDTH;
+}
+
+/*
+ * The natural key: each column behind the identity once, in order.  One that
+ * is too wide for an index is left to dms.ReferentialIdentity alone, which
+ * decides about identities in any case.
+ */
+static void
+AddNaturalKey(ModelSet *set, ModelEntry *entry)
+{
+	ResourceModel *model = entry->model;
+	TableModel *root = &model->tables[0];
+	UniqueModel unique = {.natural_key = true};
+
+	for (int i = 0; i < model->nidentity; i++)
+	{
+		bool		listed = false;
+
+		for (int j = 0; j < unique.ncolumns; j++)
+			listed |= unique.columns[j] == model->identity[i].column;
+		if (!listed)
+			APPEND(unique.columns, unique.ncolumns, model->identity[i].column);
+	}
+	unique.name = NamePhysical(psprintf("%s_NK", root->title));
+	if (unique.ncolumns > INDEX_MAX_KEYS)
+		ProblemAt(set->problems, entry->place, "the identity needs %d columns; %d are possible.",
+				  unique.ncolumns, INDEX_MAX_KEYS);
+	if (unique.ncolumns > 0 && FitsIndex(root, &unique))
+		APPEND(root->uniques, root->nuniques, unique);
+}
+
+/* The superclass must exist; it gets to know its subclasses. */
+void
+ModelFindSuperclass(ModelSet *set, ModelEntry *entry)
+{
+	const ApiResource *api = entry->api;
+	ResourceModel *model = entry->model;
+	ModelEntry *super;
+
+	if (!api->subclass)
+		return;
+	super = ModelSetFind(set, api->superclass_project, api->superclass_resource);
+	if (super == NULL || super->abstract == NULL)
+	{
+		ProblemAt(set->problems, entry->place, "there is no abstract resource %s.%s to be a subclass of.",
+				  api->superclass_project, api->superclass_resource);
+		return;
+	}
+	model->superclass_project = pstrdup(api->superclass_project);
+	model->superclass_resource = pstrdup(api->superclass_resource);
+	model->superclass_path = api->superclass_path ? pstrdup(api->superclass_path) : NULL;
+	model->member_schema = pstrdup(super->abstract->project->schema_name);
+	model->member_table = NamePhysical(psprintf("%s_Member", super->abstract->name));
+	super->subclasses = lappend(super->subclasses, entry);
+}
+
+/* The identity of a superclass must be ours. */
+static void
+CheckSuperclass(ModelSet *set, ModelEntry *entry)
+{
+	const ApiResource *api = entry->api;
+	ModelEntry *super = ModelSetFind(set, api->superclass_project, api->superclass_resource);
+	List	   *paths;
+	bool		same;
+	ListCell   *left;
+	ListCell   *right;
+
+	if (super == NULL || super->abstract == NULL)
+		return;
+	paths = super->abstract->identity_paths;
+	same = list_length(paths) == list_length(api->identity_paths);
+	if (same && api->association)
+		forboth(left, paths, right, api->identity_paths)
+			same = same && strcmp(lfirst(left), lfirst(right)) == 0;
+	else if (same)
+		same = list_length(paths) == 1 && strcmp(linitial(paths), api->superclass_path) == 0;
+	if (!same)
+		ProblemAt(set->problems, entry->place, "the identity does not fit that of %s.", super->place);
+}
+
+/* The identity of a resource, and its natural key. */
+void
+ModelBindIdentity(ModelSet *set, ModelEntry *entry)
+{
+	ResourceModel *model = entry->model;
+	ListCell   *cell;
+
+	if (entry->api->descriptor)
+	{
+		IdentityModel identity = {.path = "$.descriptor",.type = VALUE_TEXT,
+		.lower = true,.reference = -1,.member = -1};
+
+		identity.column = model->tables[0].ncolumns - 1;
+		APPEND(model->identity, model->nidentity, identity);
+		return;
+	}
+	foreach(cell, entry->api->identity_paths)
+		BindIdentityPath(set, entry, lfirst(cell));
+	CheckWholeReferences(set, entry);
+	AddNaturalKey(set, entry);
+	if (entry->api->subclass)
+		CheckSuperclass(set, entry);
+}
+
+/* The name of a view's column: the path of the abstract identity. */
+static char *
+ViewColumnTitle(const char *path, const ColumnModel *column)
+{
+	StringInfoData title;
+	const char *end = column->role == COLUMN_REFERENCE ? strrchr(path, '.') :
+	path + strlen(path);
+
+	initStringInfo(&title);
+	for (const char *at = path + 1; at < end;)
+	{
+		size_t		length = strcspn(at + 1, ".");
+
+		appendStringInfoString(&title, NamePascal(pnstrdup(at + 1, length)));
+		at += 1 + length;
+	}
+	if (column->role == COLUMN_REFERENCE)
+		return psprintf("%s_DocumentId", NameWithoutSuffix(title.data, "Reference"));
+	if (column->role == COLUMN_DESCRIPTOR)
+		appendStringInfoString(&title, "_DescriptorId");
+	return title.data;
+}
+
+/* The view's own copy of a subclass' reference, made if not yet there. */
+static int
+AddViewReference(ResourceModel *model, const ReferenceModel *theirs)
+{
+	for (int i = 0; i < model->nreferences; i++)
+		if (strcmp(model->references[i].path, theirs->path) == 0)
+			return i;
+	return APPEND(model->references, model->nreferences, *theirs);
+}
+
+/* The column of a view of an abstract resource, and what the subclass has. */
+static void
+AddViewColumn(ModelSet *set, ModelEntry *entry, const char *path,
+			  const ResourceModel *subclass, int ordinal)
+{
+	ResourceModel *model = entry->model;
+	TableModel *view = &model->tables[0];
+	IdentityModel identity = subclass->identity[ordinal];
+	ColumnModel column = subclass->tables[0].columns[identity.column];
+
+	column.name = NamePhysical(ViewColumnTitle(path, &column));
+	if (column.reference >= 0)
+		column.reference = AddViewReference(model, &subclass->references[column.reference]);
+	if (identity.reference >= 0)
+		identity.reference = column.reference;
+	column.path = column.role == COLUMN_REFERENCE ?
+		model->references[column.reference].path : pstrdup(path);
+	identity.path = pstrdup(path);
+	identity.column = -1;
+	for (int i = 0; i < view->ncolumns; i++)
+		if (strcmp(view->columns[i].name, column.name) == 0)
+			identity.column = i;
+	if (strcmp(column.name, "discriminator") == 0 ||
+		(identity.column >= 0 && (column.reference < 0 ||
+								  view->columns[identity.column].reference != column.reference)))
+		ProblemAt(set->problems, entry->place,
+				  "identityJsonPaths: the view would need another column \"%s\" for %s.", column.name, path);
+	if (identity.column < 0)
+		identity.column = APPEND(view->columns, view->ncolumns, column);
+	if (column.reference >= 0)
+		model->references[column.reference].column = identity.column;
+	APPEND(model->identity, model->nidentity, identity);
+}
+
+/* Do two columns of subclasses hold the same value of the shared identity? */
+static bool
+SameIdentityColumn(const ResourceModel *a, const IdentityModel *x,
+				   const ResourceModel *b, const IdentityModel *y)
+{
+	const ColumnModel *left = &a->tables[0].columns[x->column];
+	const ColumnModel *right = &b->tables[0].columns[y->column];
+
+	if (left->role != right->role || left->value.type != right->value.type ||
+		x->member != y->member)
+		return false;
+	return left->reference < 0 ||
+		(strcmp(a->references[left->reference].project, b->references[right->reference].project) == 0 &&
+		 strcmp(a->references[left->reference].resource, b->references[right->reference].resource) == 0);
+}
+
+/* All subclasses must store the shared identity in the same way. */
+static bool
+CheckSubclasses(ModelSet *set, ModelEntry *entry)
+{
+	ModelEntry *first = linitial(entry->subclasses);
+	int			n = list_length(entry->abstract->identity_paths);
+	ListCell   *cell;
+
+	foreach(cell, entry->subclasses)
+	{
+		ModelEntry *other = lfirst(cell);
+		bool		same = true;
+
+		if (first->model->nidentity != n || other->model->nidentity != n)
+			return false;		/* noted where the subclass was bound */
+		for (int i = 0; i < n; i++)
+			same = same && SameIdentityColumn(first->model, &first->model->identity[i],
+											  other->model, &other->model->identity[i]);
+		if (!same)
+		{
+			ProblemAt(set->problems, entry->place,
+					  "the subclasses %s and %s do not store their identity in the same way.",
+					  first->place, other->place);
+			return false;
+		}
+	}
+	return true;
+}
+
+/*
+ * An abstract resource is a view over its subclasses; as a model it has one
+ * table, the view, and an identity.
+ */
+void
+ModelBindAbstract(ModelSet *set, ModelEntry *entry)
+{
+	ApiAbstract *abstract = entry->abstract;
+	TableModel	view = {0};
+	ColumnModel id = {.name = "documentid",.role = COLUMN_DOCUMENT,.required = true,.reference = -1};
+	ModelEntry *first;
+	int			ordinal = 0;
+	ListCell   *cell;
+
+	if (!CheckSubclasses(set, entry))
+		return;
+	first = linitial(entry->subclasses);
+	id.value.type = VALUE_INT8;
+	view.schema = pstrdup(abstract->project->schema_name);
+	view.title = psprintf("%s_View", abstract->name);
+	view.name = NamePhysical(view.title);
+	view.scope_path = "$";
+	view.parent = -1;
+	view.nkeys = 1;
+	APPEND(entry->model->tables, entry->model->ntables, view);
+	APPEND(entry->model->tables[0].columns, entry->model->tables[0].ncolumns, id);
+	entry->model->member_schema = view.schema;
+	entry->model->member_table = NamePhysical(psprintf("%s_Member", abstract->name));
+	foreach(cell, abstract->identity_paths)
+		AddViewColumn(set, entry, lfirst(cell), first->model, ordinal++);
+}
+
+/* Query fields: the document's id, or a value that the root can reach. */
+void
+ModelBindQueries(ModelSet *set, ModelEntry *entry)
+{
+	ResourceModel *model = entry->model;
+	ListCell   *cell;
+
+	foreach(cell, entry->api->queries)
+	{
+		ApiQueryPath *source = lfirst(cell);
+		QueryPathModel path = {.column = -1,.reference = -1,.member = -1};
+		QueryModel	field = {0};
+		int			index = -1;
+
+		path.path = pstrdup(source->path);
+		if (strcmp(source->path, "$.id") != 0 &&
+			!FindRootValue(model, source->path, &path.column, &path.reference,
+						   &path.member, &path.type))
+		{
+			if (!LiesInBrokenReference(model, source->path))
+				ProblemAt(set->problems, source->place, "%s is not a value that a query can reach.", source->path);
+			continue;
+		}
+		for (int i = 0; i < model->nqueries; i++)
+			if (pg_strcasecmp(model->queries[i].name, source->field) == 0)
+				index = i;
+		if (index < 0)
+		{
+			field.name = pstrdup(source->field);
+			index = APPEND(model->queries, model->nqueries, field);
+		}
+		APPEND(model->queries[index].paths, model->queries[index].npaths, path);
+	}
+}
+
+/* The table whose rows stand for the elements at this path; -1 if none. */
+static int
+TableOfScope(const ResourceModel *model, const char *path)
+{
+	for (int i = 0; i < model->ntables; i++)
+		if (strcmp(model->tables[i].scope_path, path) == 0)
+			return i;
+	return -1;
+}
+
+/*
+ * The columns behind a uniqueness constraint, behind the key of the parent;
+ * false when the database cannot enforce it: a value lies in another table,
+ * only a part of a reference is named, or an index cannot hold them.
+ */
+static bool
+UniqueColumns(const ResourceModel *model, int table,
+			  const UniquenessModel *uniqueness, UniqueModel *unique)
+{
+	const TableModel *t = &model->tables[table];
+
+	for (int i = 0; i < t->nkeys - 1; i++)
+		APPEND(unique->columns, unique->ncolumns, i);
+	for (int i = 0; i < uniqueness->nmembers; i++)
+	{
+		char	   *path = psprintf("%s%s", uniqueness->array_path, uniqueness->members[i]);
+		int			column = ModelFindColumn(model, table, path);
+		bool		listed = false;
+
+		for (int j = 0; j < model->nreferences && column < 0; j++)
+		{
+			const ReferenceModel *r = &model->references[j];
+			size_t		length = strlen(r->path);
+			int			named = 0;
+
+			if (r->descriptor || r->table != table ||
+				strncmp(path, r->path, length) != 0 || path[length] != '.')
+				continue;
+			for (int k = 0; k < r->nmembers; k++)
+				for (int m = 0; m < uniqueness->nmembers; m++)
+					named += strcmp(psprintf("%s%s", uniqueness->array_path, uniqueness->members[m]),
+									psprintf("%s.%s", r->path, r->members[k].name)) == 0;
+			if (named == r->nmembers)
+				column = r->column;
+		}
+		if (column < 0)
+			return false;
+		for (int j = 0; j < unique->ncolumns; j++)
+			listed |= unique->columns[j] == column;
+		if (!listed)
+			APPEND(unique->columns, unique->ncolumns, column);
+	}
+	return FitsIndex(t, unique);
+}
+
+/* Note a unique constraint on a table, once. */
+static char *
+AddUnique(ResourceModel *model, int table, UniqueModel *unique)
+{
+	TableModel *t = &model->tables[table];
+	StringInfoData title;
+
+	initStringInfo(&title);
+	appendStringInfoString(&title, t->title);
+	for (int i = t->nkeys - 1; i < unique->ncolumns; i++)
+		appendStringInfo(&title, "_%s", t->columns[unique->columns[i]].name);
+	appendStringInfoString(&title, "_UQ");
+	unique->name = NamePhysical(title.data);
+	for (int i = 0; i < t->nuniques; i++)
+		if (strcmp(t->uniques[i].name, unique->name) == 0)
+			return unique->name;
+	APPEND(t->uniques, t->nuniques, *unique);
+	return unique->name;
+}
+
+/* Has the model this constraint already?  Extensions repeat the core's. */
+static bool
+UniquenessKnown(const ResourceModel *model, const UniquenessModel *uniqueness)
+{
+	for (int i = 0; i < model->nuniqueness; i++)
+	{
+		const UniquenessModel *other = &model->uniqueness[i];
+		bool		same = strcmp(other->array_path, uniqueness->array_path) == 0 &&
+		other->nmembers == uniqueness->nmembers;
+
+		for (int j = 0; same && j < other->nmembers; j++)
+			same = strcmp(other->members[j], uniqueness->members[j]) == 0;
+		if (same)
+			return true;
+	}
+	return false;
+}
+
+static void
+BindUniqueness(ModelSet *set, ModelEntry *entry, const ApiUniqueness *source)
+{
+	ResourceModel *model = entry->model;
+	UniquenessModel uniqueness = {0};
+	UniqueModel unique = {0};
+	int			table;
+	ListCell   *cell;
+
+	foreach(cell, source->paths)
+	{
+		char	   *path = lfirst(cell);
+		const char *bracket = NULL;
+		const SchemaNode *leaf;
+
+		for (const char *at = path; (at = strstr(at, "[*]")) != NULL; at++)
+			bracket = at;
+		if (bracket == NULL || bracket[3] != '.' ||
+			!SchemaPathExists(entry->api->schema, path, &leaf) ||
+			leaf->kind != SCHEMA_SCALAR)
+		{
+			ProblemAt(set->problems, source->place, "%s is not a value of an element of an array.", path);
+			return;
+		}
+		if (uniqueness.array_path == NULL)
+			uniqueness.array_path = pnstrdup(path, bracket + 3 - path);
+		else if (strncmp(uniqueness.array_path, path, bracket + 3 - path) != 0 ||
+				 (int) strlen(uniqueness.array_path) != bracket + 3 - path)
+		{
+			ProblemAt(set->problems, source->place, "%s lies in another array than the values before it.", path);
+			return;
+		}
+		APPEND(uniqueness.members, uniqueness.nmembers, pstrdup(bracket + 3));
+	}
+	if (UniquenessKnown(model, &uniqueness))
+		return;
+	table = TableOfScope(model, uniqueness.array_path);
+	if (table >= 0 && UniqueColumns(model, table, &uniqueness, &unique))
+		uniqueness.constraint = AddUnique(model, table, &unique);
+	APPEND(model->uniqueness, model->nuniqueness, uniqueness);
+}
+
+/* A collection of bare references: each document once within its parent. */
+static void
+AddBareReferenceKeys(ResourceModel *model)
+{
+	for (int i = 0; i < model->ntables; i++)
+	{
+		UniqueModel unique = {0};
+		TableModel *t = &model->tables[i];
+
+		if (!t->bare_references)
+			continue;
+		for (int j = 0; j < t->nkeys - 1; j++)
+			APPEND(unique.columns, unique.ncolumns, j);
+		APPEND(unique.columns, unique.ncolumns, t->nkeys);
+		AddUnique(model, i, &unique);
+	}
+}
+
+/* The value at one end of an equality; NULL, and noted, if there is none. */
+static const SchemaNode *
+EqualityEnd(ModelSet *set, ModelEntry *entry, const ApiEquality *equality,
+			const char *path)
+{
+	const SchemaNode *leaf;
+
+	if (SchemaPathExists(entry->api->schema, path, &leaf) &&
+		leaf->kind == SCHEMA_SCALAR)
+		return leaf;
+	ProblemAt(set->problems, equality->place, "%s is not a value of the document.", path);
+	return NULL;
+}
+
+/* Two values that must be equal: of one type, and two. */
+static void
+BindEquality(ModelSet *set, ModelEntry *entry, const ApiEquality *source)
+{
+	ResourceModel *model = entry->model;
+	const SchemaNode *left = EqualityEnd(set, entry, source, source->source);
+	const SchemaNode *right = EqualityEnd(set, entry, source, source->target);
+	EqualityModel equality;
+
+	if (left == NULL || right == NULL)
+		return;
+	if (strcmp(SchemaTypeName(left), SchemaTypeName(right)) != 0)
+		ProblemAt(set->problems, source->place, "%s and %s are of different types and can never be equal.",
+				  source->source, source->target);
+	for (int i = 0; i < model->nequalities; i++)
+		if (strcmp(model->equalities[i].source, source->source) == 0 &&
+			strcmp(model->equalities[i].target, source->target) == 0)
+			return;				/* extensions repeat the core's */
+	equality.source = pstrdup(source->source);
+	equality.target = pstrdup(source->target);
+	APPEND(model->equalities, model->nequalities, equality);
+}
+
+/* Uniqueness in arrays, and values that must be equal. */
+void
+ModelBindConstraints(ModelSet *set, ModelEntry *entry)
+{
+	ListCell   *cell;
+
+	foreach(cell, entry->api->uniqueness)
+		BindUniqueness(set, entry, lfirst(cell));
+	AddBareReferenceKeys(entry->model);
+	foreach(cell, entry->api->equalities)
+		BindEquality(set, entry, lfirst(cell));
+}
+
+/* A value must have the same type wherever it is repeated. */
+void
+ModelCheckMembers(ModelSet *set, ModelEntry *entry)
+{
+	const ResourceModel *model = entry->model;
+
+	for (int i = 0; i < model->nreferences; i++)
+	{
+		const ReferenceModel *r = &model->references[i];
+		ModelEntry *target = ModelSetFind(set, r->project, r->resource);
+
+		if (r->descriptor || target == NULL || target->model->nidentity != r->nmembers)
+			continue;			/* noted before */
+		for (int j = 0; j < r->nmembers; j++)
+		{
+			int			ours = r->members[j].type;
+			int			theirs = target->model->identity[j].type;
+			bool		integers = (ours == VALUE_INT4 || ours == VALUE_INT8) &&
+			(theirs == VALUE_INT4 || theirs == VALUE_INT8);
+
+			if (ours != theirs && !integers)
+				ProblemAt(set->problems, entry->place, "%s.%s has another type than %s of %s.%s.",
+						  r->path, r->members[j].name, r->members[j].identity_path,
+						  r->project, r->resource);
+		}
+	}
+}

@@ -1,0 +1,118 @@
+/*
+ * modelbuild.c
+ *		Compiling all models of a schema: the order of the steps.
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "schema/modelbuild.h"
+
+static ModelEntry *
+NewEntry(ModelSet *set, const ApiProject *project, const char *name,
+		 const char *place)
+{
+	ModelEntry *entry = palloc0(sizeof(ModelEntry));
+
+	entry->model = palloc0(sizeof(ResourceModel));
+	entry->model->format = MODEL_FORMAT;
+	entry->model->project = pstrdup(project->name);
+	entry->model->project_endpoint = pstrdup(project->endpoint);
+	entry->model->version = pstrdup(project->version);
+	entry->model->resource = pstrdup(name);
+	entry->place = place;
+	set->entries = lappend(set->entries, entry);
+	return entry;
+}
+
+static void
+AddEntries(ModelSet *set)
+{
+	ListCell   *cell;
+
+	foreach(cell, set->schema->resources)
+	{
+		ApiResource *api = lfirst(cell);
+		ModelEntry *entry = NewEntry(set, api->project, api->name, api->place);
+
+		entry->api = api;
+		entry->model->endpoint = pstrdup(api->endpoint);
+		entry->model->allow_identity_updates = api->allow_identity_updates;
+		entry->model->kind = api->descriptor ? RESOURCE_DESCRIPTOR :
+			api->school_year ? RESOURCE_SCHOOL_YEAR : RESOURCE_PLAIN;
+	}
+	foreach(cell, set->schema->abstracts)
+	{
+		ApiAbstract *abstract = lfirst(cell);
+		ModelEntry *entry = NewEntry(set, abstract->project, abstract->name, abstract->place);
+
+		entry->abstract = abstract;
+		entry->model->kind = RESOURCE_ABSTRACT;
+	}
+}
+
+/* Run a step for every resource, or every abstract one, that can be read. */
+static void
+ForEach(ModelSet *set, bool abstract, void (*step) (ModelSet *, ModelEntry *))
+{
+	ListCell   *cell;
+
+	foreach(cell, set->entries)
+	{
+		ModelEntry *entry = lfirst(cell);
+
+		CHECK_FOR_INTERRUPTS();
+		if (abstract ? entry->abstract != NULL : entry->api && !entry->api->broken)
+			step(set, entry);
+	}
+}
+
+/*
+ * An abstract resource without subclasses is no resource: a core may leave
+ * them to its extensions.  Whoever refers to it was told so.
+ */
+static void
+DropEmptyAbstracts(ModelSet *set)
+{
+	ListCell   *cell;
+
+	foreach(cell, set->entries)
+	{
+		ModelEntry *entry = lfirst(cell);
+
+		if (entry->abstract && entry->subclasses == NIL)
+			set->entries = foreach_delete_current(set->entries, cell);
+	}
+}
+
+/*
+ * Compile the models.  Each step relies on the ones before it, but goes on
+ * where they found problems, so that one deploy lists as much as it can.  What
+ * follows from a whole set of models waits until there are none.
+ */
+ModelSet *
+ModelSetBuild(ApiSchema *schema)
+{
+	ModelSet   *set = palloc0(sizeof(ModelSet));
+	ListCell   *cell;
+
+	set->schema = schema;
+	set->problems = schema->problems;
+	AddEntries(set);
+	ForEach(set, false, ModelBuildTables);
+	ForEach(set, false, ModelCheckMetadata);
+	ForEach(set, false, ModelFindSuperclass);
+	ForEach(set, false, ModelBindReferences);
+	ForEach(set, false, ModelBindIdentity);
+	ForEach(set, false, ModelBindQueries);
+	ForEach(set, false, ModelBindConstraints);
+	DropEmptyAbstracts(set);
+	ForEach(set, true, ModelBindAbstract);
+	ForEach(set, false, ModelCheckMembers);
+	ModelRankIdentities(set);
+	if (set->problems->count > 0)
+		return set;
+	ModelOrderLoads(set);
+	foreach(cell, set->entries)
+		ModelProject(set, lfirst(cell));
+	return set;
+}

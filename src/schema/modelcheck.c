@@ -1,0 +1,191 @@
+/*
+ * modelcheck.c
+ *		Does what an ApiSchema says of a resource fit its JSON schema?
+ *
+ * Metadata that points to nothing, or contradicts the document that it talks
+ * about, is a mistake of its author and not to be guessed at.
+ */
+#include "postgres.h"
+
+#include "schema/modelbuild.h"
+
+/* What the one table of all descriptors holds. */
+typedef struct DescriptorProperty
+{
+	const char *name;
+	ValueType	type;
+	int			max_length;
+	bool		required;
+} DescriptorProperty;
+
+static const DescriptorProperty descriptor_properties[] = {
+	{"codeValue", VALUE_TEXT, 50, true},
+	{"description", VALUE_TEXT, 1024, false},
+	{"effectiveBeginDate", VALUE_DATE, -1, false},
+	{"effectiveEndDate", VALUE_DATE, -1, false},
+	{"namespace", VALUE_TEXT, 255, true},
+	{"shortDescription", VALUE_TEXT, 75, true},
+};
+
+/* Does a property of a descriptor fit into the column that is there for it? */
+static bool
+FitsDescriptor(const SchemaProperty *found, const DescriptorProperty *wanted)
+{
+	const ValueModel *value;
+
+	if (found == NULL || found->node->kind != SCHEMA_SCALAR)
+		return false;
+	value = &found->node->value;
+	if (value->type != (int) wanted->type || found->required != wanted->required)
+		return false;
+	return wanted->max_length < 0 ||
+		(value->max_length > 0 && value->max_length <= wanted->max_length);
+}
+
+/* All descriptors share a table, so all must have its shape. */
+static void
+CheckDescriptorShape(ModelSet *set, ModelEntry *entry)
+{
+	const ApiResource *api = entry->api;
+	bool		odd = list_length(api->schema->properties) != lengthof(descriptor_properties);
+
+	for (size_t i = 0; i < lengthof(descriptor_properties) && !odd; i++)
+		odd = !FitsDescriptor(SchemaFind(api->schema, descriptor_properties[i].name),
+							  &descriptor_properties[i]);
+	if (odd || entry->model->nreferences > 0)
+		ProblemAt(set->problems, entry->place,
+				  "a descriptor must have exactly the properties codeValue, namespace, shortDescription (required, up to 50, 255 and 75 characters), description (up to 1024), effectiveBeginDate and effectiveEndDate.");
+}
+
+static void
+CheckOverrides(ModelSet *set, ModelEntry *entry)
+{
+	ListCell   *cell;
+
+	foreach(cell, entry->api->overrides)
+	{
+		ApiNameOverride *override = lfirst(cell);
+
+		if (!override->used)
+			ProblemAt(set->problems, override->place, "the override matches nothing, or another one has done so before.");
+	}
+}
+
+/* Is the value at a path of the type that some metadata gives it? */
+static void
+CheckTypeAt(ModelSet *set, ModelEntry *entry, const char *path,
+			const char *type, const char *place)
+{
+	const SchemaNode *node;
+	const char *actual;
+
+	if (!SchemaPathExists(entry->api->schema, path, &node))
+	{
+		ProblemAt(set->problems, place, "%s is not in the JSON schema: it maps to no column.", path);
+		return;
+	}
+	actual = SchemaTypeName(node);
+	if (actual == NULL)
+		ProblemAt(set->problems, place, "%s is not a plain value in the JSON schema.", path);
+	else if (type && *type && strcmp(actual, type) != 0)
+		ProblemAt(set->problems, place, "%s is of type %s in the JSON schema, not %s.", path, actual, type);
+}
+
+static void
+CheckTypedPaths(ModelSet *set, ModelEntry *entry)
+{
+	ListCell   *cell;
+
+	foreach(cell, entry->api->typed_paths)
+	{
+		ApiTypedPath *typed = lfirst(cell);
+
+		CheckTypeAt(set, entry, typed->path, typed->type,
+					psprintf("%s: %s", entry->place, typed->list));
+	}
+	foreach(cell, entry->api->decimals)
+	{
+		ApiDecimal *decimal = lfirst(cell);
+
+		CheckTypeAt(set, entry, decimal->path, "number",
+					psprintf("%s: decimalPropertyValidationInfos", entry->place));
+	}
+	foreach(cell, entry->api->queries)
+	{
+		ApiQueryPath *query = lfirst(cell);
+
+		if (strcmp(query->path, "$.id") != 0 &&
+			SchemaPathExists(entry->api->schema, query->path, NULL))
+			CheckTypeAt(set, entry, query->path, query->type, query->place);
+	}
+}
+
+/* Did the walk through the document meet the place of this reference? */
+static bool
+IsBound(const ResourceModel *model, const ApiMapping *mapping)
+{
+	for (int i = 0; i < model->nreferences; i++)
+		if (strcmp(model->references[i].path, mapping->path) == 0)
+			return true;
+	return false;
+}
+
+static void
+CheckReferenceMapping(ModelSet *set, ModelEntry *entry,
+					  const ApiMapping *mapping)
+{
+	ListCell   *name;
+	ListCell   *type;
+
+	if (!SchemaPathExists(entry->api->schema, mapping->path, NULL))
+	{
+		ProblemAt(set->problems, mapping->place, "%s is not in the JSON schema: it maps to no column.", mapping->path);
+		return;
+	}
+	if (!IsBound(entry->model, mapping))
+		ProblemAt(set->problems, mapping->place, "%s maps to no column.", mapping->path);
+	if (mapping->descriptor)
+		CheckTypeAt(set, entry, mapping->path, mapping->type, mapping->place);
+	forboth(name, mapping->member_names, type, mapping->member_types)
+		CheckTypeAt(set, entry, psprintf("%s.%s", mapping->path, (char *) lfirst(name)),
+					lfirst(type), mapping->place);
+}
+
+/* Each entry of documentPathsMapping must lead to one place of its own. */
+static void
+CheckMappings(ModelSet *set, ModelEntry *entry)
+{
+	ListCell   *cell;
+	ListCell   *other;
+
+	foreach(cell, entry->api->mappings)
+	{
+		ApiMapping *mapping = lfirst(cell);
+
+		if (mapping->reference)
+			CheckReferenceMapping(set, entry, mapping);
+		else
+			CheckTypeAt(set, entry, mapping->path, mapping->type, mapping->place);
+		foreach(other, entry->api->mappings)
+		{
+			ApiMapping *twin = lfirst(other);
+
+			if (twin == mapping)
+				break;
+			if (strcmp(twin->path, mapping->path) == 0)
+				ProblemAt(set->problems, mapping->place, "%s is mapped more than once: also by \"%s\".",
+						  mapping->path, twin->key);
+		}
+	}
+}
+
+/* All metadata of a resource against its document. */
+void
+ModelCheckMetadata(ModelSet *set, ModelEntry *entry)
+{
+	if (entry->api->descriptor)
+		CheckDescriptorShape(set, entry);
+	CheckOverrides(set, entry);
+	CheckTypedPaths(set, entry);
+	CheckMappings(set, entry);
+}

@@ -1,0 +1,24 @@
+/*
+ * modelset.c
+ *		Finding a model among those in the making.
+ */
+#include "postgres.h"
+
+#include "schema/modelbuild.h"
+
+/* The entry of a resource, concrete or abstract; NULL when there is none. */
+ModelEntry *
+ModelSetFind(const ModelSet *set, const char *project, const char *resource)
+{
+	ListCell   *cell;
+
+	foreach(cell, set->entries)
+	{
+		ModelEntry *entry = lfirst(cell);
+
+		if (strcmp(entry->model->resource, resource) == 0 &&
+			strcmp(entry->model->project, project) == 0)
+			return entry;
+	}
+	return NULL;
+}

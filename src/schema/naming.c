@@ -1,0 +1,163 @@
+/*
+ * naming.c
+ *		Deriving physical names: deterministic, and never from the
+ *		neighbourhood, so that a resource has the same names in every store.
+ *
+ * Names are composed in PascalCase and folded to lower case at the end, as
+ * PostgreSQL folds identifiers that are not quoted.
+ */
+#include "postgres.h"
+
+#include "base/hash.h"
+#include "mb/pg_wchar.h"
+#include "schema/naming.h"
+
+static bool
+IsLetterOrDigit(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+		(c >= '0' && c <= '9');
+}
+
+/* Only ASCII letters and digits, and the characters of *also*? */
+bool
+NameIsPlain(const char *name, const char *also)
+{
+	if (*name == '\0')
+		return false;
+	for (; *name; name++)
+		if (!IsLetterOrDigit(*name) && strchr(also, *name) == NULL)
+			return false;
+	return true;
+}
+
+/* schoolCategories -> SchoolCategories */
+char *
+NamePascal(const char *property)
+{
+	char	   *name = pstrdup(property);
+
+	name[0] = pg_ascii_toupper((unsigned char) name[0]);
+	return name;
+}
+
+static bool
+EndsWith(const char *name, const char *ending)
+{
+	size_t		n = strlen(name);
+	size_t		m = strlen(ending);
+
+	return n >= m && strcmp(name + n - m, ending) == 0;
+}
+
+/* The name without an ending, if it has it and is more than that. */
+char *
+NameWithoutSuffix(const char *name, const char *suffix)
+{
+	size_t		length = strlen(name);
+
+	if (EndsWith(name, suffix) && length > strlen(suffix))
+		length -= strlen(suffix);
+	return pnstrdup(name, length);
+}
+
+/* The singular of a lower-case English word. */
+static char *
+SingularWord(const char *word)
+{
+	static const char *const irregular[][2] = {
+		{"uses", "use"}, {"diagnoses", "diagnosis"},
+		{"analyses", "analysis"}, {"media", "medium"},
+	};
+	static const char *const drop_es[] = {
+		"sses", "uses", "ches", "shes", "xes", "zes",
+	};
+
+	for (size_t i = 0; i < lengthof(irregular); i++)
+		if (strcmp(word, irregular[i][0]) == 0)
+			return pstrdup(irregular[i][1]);
+	if (EndsWith(word, "ies"))
+		return psprintf("%.*sy", (int) strlen(word) - 3, word);
+	for (size_t i = 0; i < lengthof(drop_es); i++)
+		if (EndsWith(word, drop_es[i]))
+			return pnstrdup(word, strlen(word) - 2);
+	if (EndsWith(word, "s") && !EndsWith(word, "ss") && !EndsWith(word, "us"))
+		return pnstrdup(word, strlen(word) - 1);
+	return pstrdup(word);
+}
+
+/* SchoolCategories -> SchoolCategory: only the last word changes. */
+char *
+NameSingular(const char *pascal)
+{
+	size_t		start = strlen(pascal);
+	char	   *word;
+
+	while (start > 0 && !(pascal[start - 1] >= 'A' && pascal[start - 1] <= 'Z'))
+		start--;
+	if (start > 0)
+		start--;
+	word = pstrdup(pascal + start);
+	word[0] = pg_ascii_tolower((unsigned char) word[0]);
+	word = SingularWord(word);
+	if (start > 0 || (pascal[0] >= 'A' && pascal[0] <= 'Z'))
+		word[0] = pg_ascii_toupper((unsigned char) word[0]);
+	return psprintf("%.*s%s", (int) start, pascal, word);
+}
+
+/*
+ * A segment that was given a name of its own may repeat the end of its
+ * parent's name (ElementRatingLevel in EvaluationElement): drop the longest
+ * ending of the parent, in whole words, that the segment starts with.
+ */
+char *
+NameWithoutParentWords(const char *segment, const char *parent)
+{
+	for (const char *ending = parent; *ending; ending++)
+	{
+		size_t		length = strlen(ending);
+		bool		word = *ending >= 'A' && *ending <= 'Z';
+		bool		goes_on;
+
+		if (!word || strncmp(segment, ending, length) != 0)
+			continue;
+		goes_on = segment[length] >= 'A' && segment[length] <= 'Z';
+		if (goes_on)
+			return pstrdup(segment + length);
+	}
+	return pstrdup(segment);
+}
+
+/* The name of an object: folded, and shortened where it would be cut. */
+char *
+NamePhysical(const char *pascal)
+{
+	size_t		length = strlen(pascal);
+	char	   *name;
+
+	if (length < NAMEDATALEN)
+		name = pstrdup(pascal);
+	else
+	{
+		int			kept = pg_mbcliplen(pascal, length, NAMEDATALEN - 1 - 11);
+
+		name = psprintf("%.*s_%.10s", kept, pascal, Sha256Hex(pascal, length));
+	}
+	for (char *c = name; *c; c++)
+		*c = pg_ascii_tolower((unsigned char) *c);
+	return name;
+}
+
+/* ed-fi -> edfi */
+char *
+NameOfSchema(const char *endpoint)
+{
+	char	   *name = palloc(strlen(endpoint) + 1);
+	char	   *end = name;
+
+	for (const char *c = endpoint; *c; c++)
+		if (IsLetterOrDigit(*c))
+			*end++ = pg_ascii_tolower((unsigned char) *c);
+	*end = '\0';
+	return name;
+}

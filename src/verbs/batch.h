@@ -1,0 +1,50 @@
+/*
+ * batch.h
+ *		Documents that one call writes.
+ */
+#ifndef DMS_BATCH_H
+#define DMS_BATCH_H
+
+#include "postgres.h"
+
+#include "cascade/closure.h"
+#include "cascade/futurenames.h"
+#include "verbs/write.h"
+
+/* One of the documents. */
+typedef struct BatchItem
+{
+	Write		write;
+	WriteResult result;
+	pg_uuid_t  *uuid;
+	int64		document_id;
+	bool		identity;		/* its identity changes */
+	bool		key;			/* or only the columns that make it up */
+	bool		differs;
+	DocumentHeader header;
+} BatchItem;
+
+/*
+ * The documents of a call.  A follower is a document outside of the call whose
+ * identity is made of one that the call changes.
+ */
+typedef struct Batch
+{
+	BatchItem  *items;
+	BatchItem **by_id;			/* ascending, for locks */
+	int			n;
+	int64	   *ids;			/* of by_id */
+	FutureNames *names;			/* of the batch, and later of its followers */
+	int64	   *seeds;			/* ascending: those whose identity changes */
+	int			nseeds;
+	int			position;		/* at work, for messages; -1: all of them */
+} Batch;
+
+/* batchresolve.c */
+extern void BatchResolve(Batch *batch);
+extern void BatchGatherSeeds(Batch *batch);
+extern void BatchLockChildren(Batch *batch);
+extern void BatchResolveAgain(Batch *batch, const Closure *closure);
+extern void BatchRaiseMoved(void) pg_attribute_noreturn();
+
+#endif							/* DMS_BATCH_H */

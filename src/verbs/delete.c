@@ -1,0 +1,284 @@
+/*
+ * delete.c
+ *		dms.delete_document(): only what nobody refers to can go.
+ *
+ * Who refers to the document is asked first, without waiting for anybody.
+ * Then its identity and the row that foreign keys point at are locked, which
+ * waits for those who are about to refer to it, and the question is asked
+ * again.  The row of dms.Document takes everything else with it.
+ */
+#include "postgres.h"
+
+#include "base/faults.h"
+#include "base/report.h"
+#include "cascade/closure.h"
+#include "cascade/identitylocks.h"
+#include "cascade/locks.h"
+#include "catalog/pg_type.h"
+#include "document/rowstatements.h"
+#include "engine/plan.h"
+#include "engine/store.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "model/modelcache.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+#include "verbs/documents.h"
+#include "verbs/precondition.h"
+
+PG_FUNCTION_INFO_V1(dms_delete_document);
+
+/* One delete. */
+typedef struct Delete
+{
+	Resource   *resource;
+	const pg_uuid_t *uuid;
+	int64		document_id;
+	Precondition precondition;
+} Delete;
+
+static const Oid id_types[] = {INT8OID};
+static const Oid delete_types[] = {INT8OID, INT8OID};
+
+/* The resource of an edge is in its source's key: no join to the parents. */
+static Statement who_refers = {
+	.sql = "SELECT pg_catalog.split_part(s.EdgeSourceKey, ':', 1), pg_catalog.count(DISTINCT e.ParentDocumentId)"
+	" FROM dms.ReferenceEdge AS e JOIN dms.EdgeSource AS s"
+	" ON s.EdgeSourceId OPERATOR(pg_catalog.=) e.EdgeSourceId"
+	" WHERE e.ChildDocumentId OPERATOR(pg_catalog.=) $1"
+	" AND e.ParentDocumentId OPERATOR(pg_catalog.<>) $1"
+	" GROUP BY 1 ORDER BY 1",
+	.nargs = 1,
+	.argtypes = id_types,
+};
+
+static Statement delete_document = {
+	.sql = "DELETE FROM dms.Document WHERE DocumentId OPERATOR(pg_catalog.=) $1"
+	" AND ($2 IS NULL OR Etag OPERATOR(pg_catalog.=) $2) RETURNING Etag",
+	.nargs = 2,
+	.argtypes = delete_types,
+};
+
+/* Refuse, with every resource that refers to the document and how often. */
+static void
+RefuseReferenced(const Delete *delete)
+{
+	Datum		values[1] = {Int64GetDatum(delete->document_id)};
+	Problem    *problem;
+
+	if (StatementRun(&who_refers, values, NULL, true, 0) == 0)
+		return;
+	problem = ProblemNew(PROBLEM_STILL_REFERENCED);
+	for (uint64 i = 0; i < SPI_processed; i++)
+		ProblemNote(problem, "%s: %s", ResultText(i, 1), ResultText(i, 2));
+	ProblemRaise(problem, "document is still referred to by other documents");
+}
+
+/*
+ * Ask again behind the locks, in a new statement; where the transaction's
+ * snapshot is fixed, the latest state must say the same.
+ */
+static void
+LookAgain(const Delete *delete)
+{
+	if (!HasParents(delete->document_id))
+		return;
+	SnapshotBegin();
+	RefuseReferenced(delete);
+	SnapshotEnd();
+}
+
+/* Lock one row of a document that foreign keys point at. */
+static void
+LockKeyRow(Resource *resource, Statement *statement, const char *schema,
+		   const char *table, int64 document_id)
+{
+	Oid			types[1] = {INT8OID};
+	Datum		values[1] = {Int64GetDatum(document_id)};
+
+	if (statement->sql == NULL)
+	{
+		char	   *sql = psprintf("SELECT FROM %s WHERE documentid OPERATOR(pg_catalog.=) $1 FOR UPDATE",
+								   quote_qualified_identifier(schema, table));
+
+		statement->nargs = 1;
+		statement->argtypes = id_types;
+		statement->sql = MemoryContextStrdup(resource->context, sql);
+	}
+	if (StoreLockNowait())
+		ExecuteWithArgs(psprintf("%s NOWAIT", statement->sql), 1, types, values, false);
+	else
+		StatementRun(statement, values, NULL, false, 0);
+}
+
+/* Lock the rows that foreign keys point at. */
+static void
+LockKeyRows(const Delete *delete)
+{
+	Resource   *resource = delete->resource;
+	const ResourceModel *model = resource->model;
+
+	LockKeyRow(resource, &resource->lock_root, model->tables[0].schema,
+			   model->tables[0].name, delete->document_id);
+
+	if (model->member_table)
+		LockKeyRow(resource, &resource->lock_member, model->member_schema,
+				   model->member_table, delete->document_id);
+}
+
+/* The place in a document whose foreign key has this name. */
+static const char *
+PathOfConstraint(const ResourceModel *model, const char *constraint)
+{
+	for (int i = 0; i < model->ntables; i++)
+		for (int j = 0; j < model->tables[i].ncolumns; j++)
+		{
+			const ColumnModel *column = &model->tables[i].columns[j];
+
+			if (column->path != NULL && column->foreign_key != NULL &&
+				strcmp(column->foreign_key, constraint) == 0)
+				return column->path;
+		}
+	return "an unknown place";
+}
+
+/*
+ * A foreign key refused what the edges allowed: an edge is missing.  Tell it
+ * in the same words, from the name of the constraint.
+ */
+static void
+RaiseViolated(const Delete *delete, const ErrorData *error)
+{
+	Oid			types[3] = {TEXTOID, TEXTOID, TEXTOID};
+	Datum		values[3] = {CStringGetTextDatum(error->constraint_name),
+	CStringGetTextDatum(error->schema_name), CStringGetTextDatum(error->table_name)};
+	Problem    *problem = ProblemNew(PROBLEM_STILL_REFERENCED);
+
+	ExecuteWithArgs("SELECT m.ProjectName, m.ResourceName"
+					" FROM dms.ResourceModel AS m,"
+					" pg_catalog.json_array_elements(m.Model OPERATOR(pg_catalog.->) 'tables') AS t,"
+					" pg_catalog.json_array_elements(t.value OPERATOR(pg_catalog.->) 'columns') AS c"
+					" WHERE (c.value OPERATOR(pg_catalog.->>) 'foreign_key') OPERATOR(pg_catalog.=) $1"
+					" AND (t.value OPERATOR(pg_catalog.->>) 'schema') OPERATOR(pg_catalog.=) $2"
+					" AND (t.value OPERATOR(pg_catalog.->>) 'name') OPERATOR(pg_catalog.=) $3",
+					3, types, values, true);
+	if (SPI_processed > 0)
+		ProblemNote(problem, "%s.%s at %s, although no edge tells so: run dms.audit().",
+					ResultName(0, 1), ResultName(0, 2),
+					PathOfConstraint(ResourceFind(ResultName(0, 1), ResultName(0, 2))->model,
+									 error->constraint_name));
+	else
+		ProblemNote(problem, "Constraint %s of %s.%s.", error->constraint_name,
+					error->schema_name, error->table_name);
+	ProblemRaise(problem, "document is still referred to by other documents");
+}
+
+/* A row of dms.Document to delete, and the etag that it had. */
+typedef struct DeleteAttempt
+{
+	const Delete *delete;
+	int64		etag;
+	bool		deleted;
+} DeleteAttempt;
+
+static bool
+TryDelete(void *arg)
+{
+	DeleteAttempt *attempt = arg;
+	Datum		values[2] = {Int64GetDatum(attempt->delete->document_id), Int64GetDatum(attempt->etag)};
+	const char *nulls = attempt->delete->precondition.match.given ? "  " : " n";
+
+	attempt->deleted = StatementRun(&delete_document, values, nulls, false, 0) > 0;
+	if (attempt->deleted)
+		attempt->etag = ResultInt64(0, 1);
+	return true;
+}
+
+/*
+ * Delete the row of dms.Document, and all else by its triggers.  *etag is the
+ * one that the caller relies on, if any, and then the one that was deleted;
+ * false when there is no such row.
+ */
+static bool
+DeleteRow(const Delete *delete, int64 *etag)
+{
+	DeleteAttempt attempt = {.delete = delete,.etag = *etag};
+	bool		stays;
+	ErrorData  *error;
+
+	/* Behind a violation we still want to ask the models what it means. */
+	error = AttemptCatch(TryDelete, &attempt, &stays);
+	if (error != NULL && error->sqlerrcode != ERRCODE_FOREIGN_KEY_VIOLATION)
+		ReThrowError(error);
+	if (error != NULL)
+		RaiseViolated(delete, error);
+	*etag = attempt.etag;
+	return attempt.deleted;
+}
+
+/* The steps of a delete behind the gate. */
+static int64
+RunDelete(const Delete *delete)
+{
+	DocumentHeader header;
+
+	SnapshotBegin();
+	if (!HeaderRead(delete->document_id, &header))
+		RaiseGone(&delete->precondition, delete->uuid);
+	PreconditionCheck(&delete->precondition, &header);
+	RefuseReferenced(delete);
+	SnapshotEnd();
+	if (!FAULT_SKIP("delete_lock"))
+	{
+		/* The document before its rows: all who write it take them so. */
+		if (!LockIdentityFirst(delete->document_id) ||
+			(!FAULT_SKIP("document_first") && !LockDocument(delete->document_id, &header)))
+			RaiseGone(&delete->precondition, delete->uuid);
+		PreconditionCheck(&delete->precondition, &header);
+		LockKeyRows(delete);
+	}
+	if (!FAULT_SKIP("delete_look"))
+		LookAgain(delete);
+	StatementCheck(RowStatementClear(delete->resource));
+	if (DeleteRow(delete, &header.etag))
+		return header.etag;
+
+	/* The delete judged the etag: it is gone, or not what was expected. */
+	SnapshotBegin();
+	if (!HeaderRead(delete->document_id, &header))
+		RaiseGone(&delete->precondition, delete->uuid);
+	PreconditionCheck(&delete->precondition, &header);
+	elog(ERROR, "document " INT64_FORMAT " could not be deleted", delete->document_id);
+	return 0;
+}
+
+/*
+ * Delete a document by its id, of a certain resource unless that is NULL, and
+ * return the etag that it had.  To be called like UpsertDocument().
+ */
+int64
+DeleteDocument(Resource *resource, const pg_uuid_t *uuid, const Precondition *precondition)
+{
+	Delete		delete = {.resource = resource,.uuid = uuid,.precondition = *precondition};
+
+	if (!DocumentFindToWrite(uuid, &delete.document_id, &delete.resource))
+		RaiseGone(precondition, uuid);
+	return RunDelete(&delete);
+}
+
+/* Delete a document by its id. */
+Datum
+dms_delete_document(PG_FUNCTION_ARGS)
+{
+	StoreSession session;
+	Precondition precondition = {0};
+
+	if (PG_ARGISNULL(0))
+		ReportError(PROBLEM_ARGUMENT, NULL, "document_uuid must not be null");
+	WriteBegin(&session, "dms.delete_document()");
+	if (!PG_ARGISNULL(1))
+		PreconditionSetMatch(&precondition, PG_GETARG_INT64(1));
+	DeleteDocument(NULL, PG_GETARG_UUID_P(0), &precondition);
+	StoreEnd(&session);
+	PG_RETURN_BOOL(true);
+}

@@ -1,0 +1,167 @@
+/*
+ * filter.c
+ *		Reading the filters of a query: which fields, which values, and what is
+ *		wrong with them.
+ *
+ * Values are brought into the canonical form that stored values have, so that
+ * equality is all that is left to do.
+ */
+#include "postgres.h"
+
+#include "base/datetime.h"
+#include "base/report.h"
+#include "model/value.h"
+#include "verbs/filter.h"
+
+typedef struct FilterState
+{
+	const ResourceModel *model;
+	FilterIds	ids;
+	Problem    *fields;			/* fields that there are not */
+	Problem    *values;			/* values that do not fit */
+} FilterState;
+
+static const QueryModel *
+FindField(const ResourceModel *model, const char *name)
+{
+	for (int i = 0; i < model->nqueries; i++)
+		if (pg_strcasecmp(model->queries[i].name, name) == 0)
+			return &model->queries[i];
+	return NULL;
+}
+
+/* 8-4-4-4-12 hexadecimal digits: a UUID as we write it, in any case. */
+static bool
+IsUuid(const char *string)
+{
+	static const char form[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+
+	if (strlen(string) != sizeof(form) - 1)
+		return false;
+	for (int i = 0; form[i] != '\0'; i++)
+		if (form[i] == '-' ? string[i] != '-' : !isxdigit((unsigned char) string[i]))
+			return false;
+	return true;
+}
+
+/* A date may come as a date and time; then its time is ignored. */
+static void
+CutTime(JNode *node)
+{
+	TimestampTz instant;
+
+	if (node->kind == JNODE_STRING && DateTimeParse(node->text, node->length, &instant))
+	{
+		const char *start = node->text +strspn(node->text, " ");
+
+		node->length = strcspn(start, "Tt ");
+		node->text = pnstrdup(start, node->length);
+	}
+}
+
+/* Integers are compared as int8, whatever the width of their column. */
+static ValueModel
+ModelOfValue(const QueryPathModel *path)
+{
+	ValueModel	value = {.min_length = -1,.max_length = -1,.precision = -1,.scale = -1};
+
+	value.type = path->type == VALUE_INT4 ? VALUE_INT8 : path->type;
+	return value;
+}
+
+/* One value for one path; false when it fits no document or is refused. */
+static bool
+ReadValue(FilterState *state, const QueryPathModel *path, const JNode *source,
+		  char **value)
+{
+	JNode		node = *source;
+	ValueModel	model = ModelOfValue(path);
+	ValueFault	fault;
+
+	if (node.kind == JNODE_NULL)
+	{
+		ProblemAt(state->values, path->path, "must not be null.");
+		return false;
+	}
+	if (path->column < 0)
+	{
+		if (node.kind == JNODE_STRING && IsUuid(node.text))
+		{
+			*value = pstrdup(node.text);
+			return true;
+		}
+		if (state->ids == FILTER_IDS_STRICT || node.kind != JNODE_STRING)
+			ProblemAt(state->values, path->path, "must be a UUID.");
+		return false;
+	}
+	if (model.type == VALUE_DATE)
+		CutTime(&node);
+	if (!ValueCanonicalise(&node, &model, false, &fault))
+	{
+		ProblemAt(state->values, path->path, "%s", fault.message);
+		return false;
+	}
+	*value = pnstrdup(node.text, node.length);
+	return true;
+}
+
+/* One value, or an array of them, for one path. */
+static void
+ReadPath(FilterState *state, const QueryPathModel *path, const JNode *source,
+		 FilterPath *into)
+{
+	into->path = path;
+	into->values = palloc(sizeof(char *) * (source->nchildren + 1));
+	into->nvalues = 0;
+	if (source->kind == JNODE_ARRAY)
+	{
+		foreach_child(child, source)
+			if (ReadValue(state, path, child, &into->values[into->nvalues]))
+			into->nvalues++;
+	}
+	else if (ReadValue(state, path, source, &into->values[0]))
+		into->nvalues = 1;
+}
+
+static void
+ReadFilter(FilterState *state, const QueryModel *field, const JNode *source,
+		   Filter *filter)
+{
+	filter->field = field;
+	filter->paths = palloc0(sizeof(FilterPath) * Max(field->npaths, 1));
+	for (int i = 0; i < field->npaths; i++)
+		ReadPath(state, &field->paths[i], source, &filter->paths[i]);
+}
+
+/*
+ * The filters of an object {field: value or array of values}.  What is wrong
+ * is an error, with all that is wrong listed.
+ */
+Filter *
+FiltersRead(const ResourceModel *model, JNode *filters, FilterIds ids, int *n)
+{
+	FilterState state = {model, ids};
+	Filter	   *read = palloc(sizeof(Filter) * Max(filters->nchildren, 1));
+
+	if (filters->kind != JNODE_OBJECT)
+		ReportError(PROBLEM_ARGUMENT, NULL, "filters must be an object, not %s",
+					JsonTreeKindName(filters));
+	state.fields = ProblemNew(PROBLEM_QUERY_FIELD);
+	state.values = ProblemNew(PROBLEM_QUERY_VALUE);
+	*n = 0;
+	foreach_child(child, filters)
+	{
+		const QueryModel *field = FindField(model, child->name);
+
+		if (field != NULL)
+			ReadFilter(&state, field, child, &read[(*n)++]);
+		else
+			ProblemNote(state.fields, "%s cannot be queried by \"%s\".",
+						model->resource, child->name);
+	}
+	if (state.fields->count > 0)
+		ProblemRaise(state.fields, "query of %s names unknown fields", model->resource);
+	if (state.values->count > 0)
+		ProblemRaise(state.values, "values of the query do not fit their fields");
+	return read;
+}

@@ -1,0 +1,19 @@
+/*
+ * query.h
+ *		From filters to the documents that match.
+ */
+#ifndef DMS_QUERY_H
+#define DMS_QUERY_H
+
+#include "postgres.h"
+
+#include "model/modelcache.h"
+#include "verbs/filter.h"
+
+typedef struct DocumentQuery DocumentQuery;
+
+extern DocumentQuery *QueryMake(Resource *resource, const Filter *filters, int n);
+extern int64 *QueryPage(DocumentQuery *query, int64 after, int64 limit, int64 offset, int *n);
+extern int64 QueryCount(DocumentQuery *query);
+
+#endif							/* DMS_QUERY_H */

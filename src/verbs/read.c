@@ -1,0 +1,279 @@
+/*
+ * read.c
+ *		Reading documents: dms.get_document(), dms.query_documents(),
+ *		dms.count_documents() and dms.referencing_documents().
+ *
+ * Reads run with the rights of the caller, take no row locks, and see the
+ * snapshot of the statement that called them: all their statements run
+ * read-only under it.  So they work on a standby, too.
+ */
+#include "postgres.h"
+
+#include "base/faults.h"
+#include "base/report.h"
+#include "catalog/pg_type.h"
+#include "document/reconstitute.h"
+#include "document/storedpage.h"
+#include "engine/plan.h"
+#include "engine/store.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/jsonb.h"
+#include "utils/memutils.h"
+#include "utils/uuid.h"
+#include "verbs/read.h"
+
+PG_FUNCTION_INFO_V1(dms_get_document);
+PG_FUNCTION_INFO_V1(dms_query_documents);
+PG_FUNCTION_INFO_V1(dms_count_documents);
+PG_FUNCTION_INFO_V1(dms_referencing_documents);
+
+/*
+ * Documents that are read together.  A page of an API has no more; what is
+ * larger is an export, and must not need memory for all at once.
+ */
+#define DOCUMENTS_AT_ONCE 1000
+
+static const Oid uuid_types[] = {UUIDOID};
+
+static Statement find_referencing = {
+	.sql = "SELECT p.DocumentUuid, p.ProjectName::pg_catalog.text, p.ResourceName::pg_catalog.text,"
+	" s.EdgeSourceKey::pg_catalog.text"
+	" FROM dms.Document AS c"
+	" JOIN dms.ReferenceEdge AS e ON e.ChildDocumentId OPERATOR(pg_catalog.=) c.DocumentId"
+	" JOIN dms.Document AS p ON p.DocumentId OPERATOR(pg_catalog.=) e.ParentDocumentId"
+	" JOIN dms.EdgeSource AS s ON s.EdgeSourceId OPERATOR(pg_catalog.=) e.EdgeSourceId"
+	" WHERE c.DocumentUuid OPERATOR(pg_catalog.=) $1"
+	" ORDER BY p.ProjectName COLLATE pg_catalog.\"C\", p.ResourceName COLLATE pg_catalog.\"C\","
+	" p.DocumentUuid, s.EdgeSourceKey COLLATE pg_catalog.\"C\"",
+	.nargs = 1,
+	.argtypes = uuid_types,
+};
+
+/*
+ * Connect for a read.  Taking a lock takes in what deploys have changed, so
+ * that models looked up afterwards are current.
+ */
+void
+ReadBegin(StoreSession *session)
+{
+	StoreLockModels();
+	StoreBegin(session, RIGHTS_OF_CALLER);
+}
+
+/* Start a json value: its header is filled in when its length is known. */
+static void
+BeginBody(StringInfo out)
+{
+	resetStringInfo(out);
+	appendStringInfoSpaces(out, VARHDRSZ);
+}
+
+static text *
+EndBody(StringInfo out)
+{
+	SET_VARSIZE(out->data, out->len);
+	return (text *) out->data;
+}
+
+/*
+ * Read a document in the active snapshot; false when there is none.  The body
+ * is made in the given memory context.
+ */
+bool
+ReadDocument(const pg_uuid_t *uuid, MemoryContext context, ReadResult *result)
+{
+	MemoryContext saved;
+	StringInfoData out;
+	int64		document_id;
+	StoredPage *page;
+
+	if (!DocumentFind(uuid, &document_id, &result->resource))
+		return false;
+	page = StoredPageRead(result->resource, &document_id, 1);
+	if (page->tables[0].nrows == 0)
+		return false;
+	StoredPageHeader(page, 0, &result->document);
+	saved = MemoryContextSwitchTo(context);
+	initStringInfo(&out);
+	MemoryContextSwitchTo(saved);
+	BeginBody(&out);
+	Reconstitute(page, 0, &out);
+	result->body = EndBody(&out);
+	return true;
+}
+
+/* Hand documents that are read together to the sink. */
+static void
+ReadTogether(Resource *resource, const int64 *ids, int n, ReadSink sink, void *state)
+{
+	StoredPage *page = StoredPageRead(resource, ids, n);
+	StringInfoData out;
+
+	initStringInfo(&out);
+	for (int i = 0; i < page->tables[0].nrows; i++)
+	{
+		DocumentHeader header;
+
+		CHECK_FOR_INTERRUPTS();
+		StoredPageHeader(page, i, &header);
+		BeginBody(&out);
+		Reconstitute(page, i, &out);
+		sink(state, &header, EndBody(&out));
+	}
+}
+
+/*
+ * Read the documents of these ids, which are ascending, in the active
+ * snapshot; the sink gets each while it is in memory.
+ */
+void
+ReadPage(Resource *resource, const int64 *ids, int n, ReadSink sink, void *state)
+{
+	while (n > 0)
+	{
+		int			some = Min(n, DOCUMENTS_AT_ONCE);
+
+		/* What SPI holds for these documents goes with its procedure. */
+		if (SPI_connect() != SPI_OK_CONNECT)
+			elog(ERROR, "could not connect to SPI");
+		ReadTogether(resource, ids, some, sink, state);
+		if (SPI_finish() != SPI_OK_FINISH)
+			elog(ERROR, "could not disconnect from SPI");
+		ids += some;
+		n -= some;
+	}
+}
+
+/* A document by its id; NULL when there is none. */
+Datum
+dms_get_document(PG_FUNCTION_ARGS)
+{
+	MemoryContext context = CurrentMemoryContext;
+	StoreSession session;
+	ReadResult	result;
+	bool		found;
+
+	ReadBegin(&session);
+	found = ReadDocument(PG_GETARG_UUID_P(0), context, &result);
+	StoreEnd(&session);
+	if (!found)
+		PG_RETURN_NULL();
+	PG_RETURN_TEXT_P(result.body);
+}
+
+/* The resource and the filters that the first three arguments name. */
+static DocumentQuery *
+QueryOfArguments(FunctionCallInfo fcinfo, Resource **resource)
+{
+	Jsonb	   *filters = PG_GETARG_JSONB_P(2);
+	char	   *json = JsonbToCString(NULL, &filters->root, VARSIZE(filters));
+	JsonFault	fault;
+	JNode	   *tree;
+	Filter	   *read;
+	int			n;
+
+	*resource = ResourceFind(text_to_cstring(PG_GETARG_TEXT_PP(0)),
+							 text_to_cstring(PG_GETARG_TEXT_PP(1)));
+	ResourceRefuseAbstract(*resource);
+	tree = JsonTreeParse(json, strlen(json), &fault);
+	if (tree == NULL)
+		ReportError(PROBLEM_ARGUMENT, NULL, "filters are not valid: %s", fault.message);
+	read = FiltersRead((*resource)->model, tree, FILTER_IDS_STRICT, &n);
+	return QueryMake(*resource, read, n);
+}
+
+/* The number of the document to go on behind; 0 without one. */
+static int64
+FindAfter(FunctionCallInfo fcinfo, int argument)
+{
+	int64		document_id;
+
+	if (PG_ARGISNULL(argument))
+		return 0;
+	if (!DocumentFind(PG_GETARG_UUID_P(argument), &document_id, NULL))
+		ReportError(PROBLEM_ARGUMENT, NULL, "there is no document %s to go on behind",
+					DatumGetCString(DirectFunctionCall1(uuid_out, PG_GETARG_DATUM(argument))));
+	return document_id;
+}
+
+static void
+PutDocument(void *state, const DocumentHeader *header, text *body)
+{
+	ReturnSetInfo *rsinfo = state;
+	Datum		values[1] = {PointerGetDatum(body)};
+	bool		nulls[1] = {false};
+
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+}
+
+/* The documents that match, in order of their making. */
+Datum
+dms_query_documents(PG_FUNCTION_ARGS)
+{
+	static const char *const names[] = {"project", "resource", "filters",
+	"page_limit", "page_offset"};
+	StoreSession session;
+	Resource   *resource;
+	DocumentQuery *query;
+	int64	   *ids;
+	int			n;
+
+	RequireArguments(fcinfo, lengthof(names), names);
+	if (PG_GETARG_INT32(3) < 0)
+		ReportError(PROBLEM_ARGUMENT, NULL, "page_limit must not be negative");
+	if (PG_GETARG_INT64(4) < 0)
+		ReportError(PROBLEM_ARGUMENT, NULL, "page_offset must not be negative");
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
+	ReadBegin(&session);
+	query = QueryOfArguments(fcinfo, &resource);
+	ids = QueryPage(query, FindAfter(fcinfo, 5), PG_GETARG_INT32(3), PG_GETARG_INT64(4), &n);
+	FAULT_PAUSE("read_between_statements");
+	ReadPage(resource, ids, n, PutDocument, fcinfo->resultinfo);
+	StoreEnd(&session);
+	PG_RETURN_NULL();
+}
+
+/* How many documents match. */
+Datum
+dms_count_documents(PG_FUNCTION_ARGS)
+{
+	static const char *const names[] = {"project", "resource", "filters"};
+	StoreSession session;
+	Resource   *resource;
+	int64		count;
+
+	RequireArguments(fcinfo, lengthof(names), names);
+	ReadBegin(&session);
+	count = QueryCount(QueryOfArguments(fcinfo, &resource));
+	StoreEnd(&session);
+	PG_RETURN_INT64(count);
+}
+
+/* Who refers to a document, and from where. */
+Datum
+dms_referencing_documents(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	static const Oid types[] = {UUIDOID, TEXTOID, TEXTOID, TEXTOID};
+	Datum		uuid[1] = {PG_GETARG_DATUM(0)};
+	StoreSession session;
+
+	InitMaterializedSRF(fcinfo, 0);
+	ReadBegin(&session);
+	ReadRun(&find_referencing, uuid, 0);
+	ResultExpect(types);
+	for (uint64 i = 0; i < SPI_processed; i++)
+	{
+		Datum		values[4];
+		bool		nulls[4];
+
+		CHECK_FOR_INTERRUPTS();
+		heap_deform_tuple(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, values, nulls);
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	}
+	StoreEnd(&session);
+	PG_RETURN_NULL();
+}

@@ -1,0 +1,32 @@
+/*
+ * read.h
+ *		The verbs that read documents.
+ */
+#ifndef DMS_READ_H
+#define DMS_READ_H
+
+#include "postgres.h"
+
+#include "document/header.h"
+#include "engine/plan.h"
+#include "lib/stringinfo.h"
+#include "model/modelcache.h"
+#include "verbs/query.h"
+
+/* A document as it is read. */
+typedef struct ReadResult
+{
+	Resource   *resource;
+	DocumentHeader document;
+	text	   *body;
+} ReadResult;
+
+/* Takes the documents of a page, one after the other. */
+typedef void (*ReadSink) (void *state, const DocumentHeader *header, text *body);
+
+extern void ReadBegin(StoreSession *session);
+extern bool ReadDocument(const pg_uuid_t *uuid, MemoryContext context, ReadResult *result);
+extern void ReadPage(Resource *resource, const int64 *ids, int n,
+					 ReadSink sink, void *state);
+
+#endif							/* DMS_READ_H */

@@ -1,0 +1,413 @@
+/*
+ * updatemany.c
+ *		dms.update_documents(): several documents, all or nothing.
+ *
+ * The phases are those of one update, each over all documents before the next
+ * begins.  Identities are let go of before any is claimed, so that documents
+ * can swap them.
+ */
+#include "postgres.h"
+
+#include "base/faults.h"
+#include "base/ids.h"
+#include "base/report.h"
+#include "cascade/cascade.h"
+#include "cascade/identitylocks.h"
+#include "cascade/locks.h"
+#include "catalog/pg_type.h"
+#include "document/edges.h"
+#include "document/etag.h"
+#include "document/resolve.h"
+#include "document/rows.h"
+#include "document/verify.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "verbs/batch.h"
+#include "verbs/violations.h"
+
+PG_FUNCTION_INFO_V1(dms_update_documents);
+
+/* Say which of the documents an error is about. */
+static void
+TellPosition(void *arg)
+{
+	const Batch *batch = arg;
+
+	if (batch->position >= 0)
+		errcontext("document %d of the call", batch->position + 1);
+}
+
+static int
+CompareItems(const void *a, const void *b)
+{
+	int64		left = (*(BatchItem *const *) a)->document_id;
+	int64		right = (*(BatchItem *const *) b)->document_id;
+
+	return left < right ? -1 : left > right;
+}
+
+/* The items in order of their ids; one that stands twice is refused. */
+static void
+SortItems(Batch *batch)
+{
+	batch->by_id = palloc(sizeof(BatchItem *) * Max(batch->n, 1));
+	batch->ids = palloc(sizeof(int64) * Max(batch->n, 1));
+	batch->seeds = palloc(sizeof(int64) * Max(batch->n, 1));
+	for (int i = 0; i < batch->n; i++)
+		batch->by_id[i] = &batch->items[i];
+	qsort(batch->by_id, batch->n, sizeof(BatchItem *), CompareItems);
+	for (int i = 0; i < batch->n; i++)
+	{
+		batch->ids[i] = batch->by_id[i]->document_id;
+		if (i > 0 && batch->ids[i - 1] == batch->ids[i])
+			ReportError(PROBLEM_ARGUMENT, NULL, "documents %d and %d of the call are the same",
+						(int) (Min(batch->by_id[i - 1], batch->by_id[i]) - batch->items) + 1,
+						(int) (Max(batch->by_id[i - 1], batch->by_id[i]) - batch->items) + 1);
+	}
+}
+
+/* Order found documents by their uuids. */
+static int
+CompareFound(const void *a, const void *b)
+{
+	return memcmp(((const FoundDocument *) a)->uuid, ((const FoundDocument *) b)->uuid, UUID_LEN);
+}
+
+/* Find all documents at once. */
+static void
+FindItems(Batch *batch, Datum uuids)
+{
+	FoundDocument *found;
+	int			n;
+
+	SnapshotBegin();
+	found = DocumentsFind(uuids, &n);
+	SnapshotEnd();
+	qsort(found, n, sizeof(FoundDocument), CompareFound);
+	for (int i = 0; i < batch->n; i++)
+	{
+		BatchItem  *item = &batch->items[i];
+		FoundDocument wanted = {.uuid = item->uuid};
+		FoundDocument *it = bsearch(&wanted, found, n, sizeof(FoundDocument), CompareFound);
+
+		if (it == NULL)
+			RaiseGone(&item->write.precondition, item->uuid);
+		item->document_id = it->document_id;
+		item->write.resource = it->resource;
+	}
+}
+
+/*
+ * Lock the documents in order.  If an identity was to stay and has changed
+ * meanwhile, its closure would have to be locked first: the call must be tried
+ * again.  If one was to change and is the wanted one by now, it is locked anyway.
+ */
+static void
+LockItems(Batch *batch, const Closure *closure)
+{
+	for (int i = 0; i < batch->n; i++)
+	{
+		BatchItem  *item = batch->by_id[i];
+		bool		identity;
+
+		batch->position = item - batch->items;
+		if (item->identity && !ClosureHas(closure, item->document_id))
+			RaiseGone(&item->write.precondition, item->uuid);
+		FAULT_PAUSE("before_item_lock");
+		if (!LockDocument(item->document_id, &item->header))
+			RaiseGone(&item->write.precondition, item->uuid);
+		SnapshotBegin();
+		identity = WriteIdentityDiffers(&item->write, item->document_id);
+		SnapshotEnd();
+		if (identity && !item->identity)
+			BatchRaiseMoved();
+		item->identity = identity;
+	}
+	batch->position = -1;
+}
+
+/* The resources of documents whose keys change, each once. */
+static List *
+KeyedResources(const Batch *batch)
+{
+	List	   *resources = NIL;
+
+	for (int i = 0; i < batch->n; i++)
+		if (batch->items[i].key)
+			resources = list_append_unique_ptr(resources, batch->items[i].write.resource);
+	return resources;
+}
+
+/* Natural keys may collide until all documents are written. */
+static void
+DeferNaturalKeys(const Batch *batch, const char *mode)
+{
+	ListCell   *cell;
+
+	foreach(cell, KeyedResources(batch))
+	{
+		const TableModel *root = &((Resource *) lfirst(cell))->model->tables[0];
+
+		for (int i = 0; i < root->nuniques; i++)
+			if (root->uniques[i].natural_key)
+				ExecuteSql(psprintf("SET CONSTRAINTS %s %s",
+									quote_qualified_identifier(root->schema, root->uniques[i].name), mode));
+	}
+}
+
+/* Order documents by the identities that they will have. */
+static int
+CompareIdentities(const void *a, const void *b)
+{
+	return memcmp(&(*(BatchItem *const *) a)->write.flat->primary,
+				  &(*(BatchItem *const *) b)->write.flat->primary, UUID_LEN);
+}
+
+/*
+ * Take names from followers that documents of the batch are about to get.  The
+ * cascade will give the followers their new names.
+ */
+static void
+ForgetTaken(const Batch *batch, const Closure *closure)
+{
+	pg_uuid_t  *ids = palloc(sizeof(pg_uuid_t) * 2 * Max(batch->n, 1));
+	int			n = 0;
+	IdSet	   *taken;
+
+	for (int i = 0; i < batch->n; i++)
+	{
+		const FlatDocument *flat = batch->items[i].write.flat;
+
+		if (!batch->items[i].identity)
+			continue;
+		ids[n++] = flat->primary;
+		if (flat->model->superclass_resource)
+			ids[n++] = flat->alias;
+	}
+	if (n == 0)
+		return;
+	taken = IdSetMake(ids, n);
+	SnapshotBegin();
+	IdSetLookUp(taken);
+	SnapshotEnd();
+	for (int i = 0; i < taken->n; i++)
+	{
+		int64		id = taken->entries[i].document_id;
+
+		if (ClosureHas(closure, id) && !IdsHave(batch->ids, batch->n, id))
+			CascadeForgetIdentity(id);
+	}
+}
+
+/*
+ * Move the identities: all old ones go before the first new one comes, so that
+ * they can swap, and new ones are claimed in the order of ids, as cascades claim
+ * those of a batch of members.
+ */
+static void
+MoveIdentities(Batch *batch, const Closure *closure)
+{
+	BatchItem **by_identity = palloc(sizeof(BatchItem *) * Max(batch->n, 1));
+
+	memcpy(by_identity, batch->by_id, sizeof(BatchItem *) * batch->n);
+	qsort(by_identity, batch->n, sizeof(BatchItem *), CompareIdentities);
+	for (int i = 0; i < batch->n; i++)
+	{
+		batch->position = batch->by_id[i] - batch->items;
+		if (batch->by_id[i]->identity)
+			CascadeForgetIdentity(batch->by_id[i]->document_id);
+	}
+	batch->position = -1;
+	ForgetTaken(batch, closure);
+	for (int i = 0; i < batch->n; i++)
+	{
+		batch->position = by_identity[i] - batch->items;
+		if (by_identity[i]->identity)
+			CascadeClaimIdentity(by_identity[i]->write.flat, by_identity[i]->document_id);
+	}
+}
+
+/* Rows and edges of all documents. */
+static void
+WriteItems(Batch *batch)
+{
+	DeferNaturalKeys(batch, "DEFERRED");
+	for (int i = 0; i < batch->n; i++)
+	{
+		BatchItem  *item = batch->by_id[i];
+		FlatDocument *flat = item->write.flat;
+
+		CHECK_FOR_INTERRUPTS();
+		batch->position = item - batch->items;
+		FlattenSetDocumentId(flat, item->document_id);
+		FlattenSetReferences(flat);
+		item->differs = RowsUpdate(item->write.resource, item->document_id, flat, item->key);
+		item->differs |= EdgesDiff(item->document_id, flat) || item->key;
+	}
+	DeferNaturalKeys(batch, "IMMEDIATE");
+}
+
+/* The documents that bump their own etags. */
+static int64 *
+WrittenIds(const Batch *batch, int *n)
+{
+	int64	   *ids = palloc(sizeof(int64) * Max(batch->n, 1));
+
+	*n = 0;
+	for (int i = 0; i < batch->n; i++)
+		if (batch->by_id[i]->differs)
+			ids[(*n)++] = batch->by_id[i]->document_id;
+	return ids;
+}
+
+/*
+ * A document whose rows did not differ.  If it refers to something that the batch
+ * has renamed, the cascade has moved its etag, and its body did differ.
+ */
+static void
+FinishSame(BatchItem *item)
+{
+	int64		etag = item->header.etag;
+
+	SnapshotBegin();
+	HeaderRead(item->document_id, &item->header);
+	SnapshotEnd();
+	WriteFinish(&item->write, item->header.etag == etag ? WRITE_UNCHANGED : WRITE_UPDATED, &item->header);
+}
+
+/* The last statements: etags, ascending. */
+static void
+BumpItems(Batch *batch)
+{
+	for (int i = 0; i < batch->n; i++)
+	{
+		BatchItem  *item = batch->by_id[i];
+
+		if (!item->differs)
+		{
+			FinishSame(item);
+			continue;
+		}
+		VerifyEdges(item->write.resource, item->document_id);
+		EtagBump(&item->header, item->write.flat->model->version, false);
+		WriteFinish(&item->write, WRITE_UPDATED, &item->header);
+	}
+}
+
+/* Lock, write, cascade, bump. */
+static void
+RunBatch(Batch *batch)
+{
+	Closure    *closure;
+	int64	   *written;
+	int			nwritten;
+
+	IdentitiesMakeRoom(batch->seeds, batch->nseeds);
+	BatchLockChildren(batch);
+	FAULT_PAUSE("after_share_locks");
+	closure = ClosureLock(batch->seeds, batch->nseeds);
+	LockItems(batch, closure);
+	BatchResolveAgain(batch, closure);
+	BatchGatherSeeds(batch);
+	FAULT_PAUSE("before_batch_writes");
+	PG_TRY();
+	{
+		MoveIdentities(batch, closure);
+		WriteItems(batch);
+	}
+	PG_CATCH();
+	{
+		if (batch->position < 0)
+			PG_RE_THROW();
+		ViolationRethrow(batch->items[batch->position].write.flat);
+	}
+	PG_END_TRY();
+	batch->position = -1;
+	written = WrittenIds(batch, &nwritten);
+
+	/* They may refer to members only since the look behind the locks. */
+	for (int i = 0; i < nwritten; i++)
+		ClosureAddParent(closure, written[i]);
+
+	/* Documents of the call have the identities of their bodies already. */
+	if (batch->nseeds > 0)
+		CascadeRun(closure, batch->ids, batch->n, written, nwritten);
+	FAULT_PAUSE("before_batch_etags");
+	BumpItems(batch);
+}
+
+/* The arguments as items; both arrays must fit and hold no NULL. */
+static void
+TakeArguments(Batch *batch, ArrayType *uuids, ArrayType *documents, Datum **bodies)
+{
+	Datum	   *ids;
+	bool	   *id_nulls;
+	bool	   *body_nulls;
+	int			nbodies;
+
+	deconstruct_array(uuids, UUIDOID, UUID_LEN, false, TYPALIGN_CHAR, &ids, &id_nulls, &batch->n);
+	deconstruct_array(documents, JSONOID, -1, false, TYPALIGN_INT, bodies, &body_nulls, &nbodies);
+	if (batch->n != nbodies)
+		ReportError(PROBLEM_ARGUMENT, NULL, "there are %d ids, but %d documents", batch->n, nbodies);
+	batch->items = palloc0(sizeof(BatchItem) * Max(batch->n, 1));
+	for (int i = 0; i < batch->n; i++)
+	{
+		if (id_nulls[i] || body_nulls[i])
+			ReportError(PROBLEM_ARGUMENT, NULL, "id or document %d is null", i + 1);
+		batch->items[i].uuid = DatumGetUUIDP(ids[i]);
+		batch->items[i].write.result = &batch->items[i].result;
+	}
+}
+
+/* Parse and check the bodies, and note what they say of identities. */
+static void
+TakeBodies(Batch *batch, Datum *bodies)
+{
+	batch->names = FutureNamesMake();
+	for (batch->position = 0; batch->position < batch->n; batch->position++)
+	{
+		BatchItem  *item = &batch->items[batch->position];
+
+		WriteTakeBody(&item->write, DatumGetTextPP(bodies[batch->position]), item->uuid);
+		FutureNamesAdd(batch->names, item->document_id, item->write.flat);
+	}
+}
+
+/* Write several documents by their ids. */
+Datum
+dms_update_documents(PG_FUNCTION_ARGS)
+{
+	static const char *const names[] = {"document_uuids", "documents"};
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	Batch		batch = {.position = -1};
+	StoreSession session;
+	Datum	   *bodies;
+	ErrorContextCallback context;
+
+	RequireArguments(fcinfo, lengthof(names), names);
+	InitMaterializedSRF(fcinfo, 0);
+	WriteBegin(&session, "dms.update_documents()");
+	TakeArguments(&batch, PG_GETARG_ARRAYTYPE_P(0), PG_GETARG_ARRAYTYPE_P(1), &bodies);
+	FindItems(&batch, PG_GETARG_DATUM(0));
+	SortItems(&batch);
+	context.callback = TellPosition;
+	context.arg = &batch;
+	context.previous = error_context_stack;
+	error_context_stack = &context;
+	TakeBodies(&batch, bodies);
+	BatchResolve(&batch);
+	RunBatch(&batch);
+	error_context_stack = context.previous;
+	for (int i = 0; i < batch.n; i++)
+	{
+		Datum		values[WRITE_RESULT_COLUMNS];
+		bool		nulls[WRITE_RESULT_COLUMNS] = {false};
+
+		WriteResultValues(&batch.items[i].result, values);
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	}
+	StoreEnd(&session);
+	PG_RETURN_NULL();
+}

@@ -1,0 +1,196 @@
+/*
+ * upsert.c
+ *		dms.upsert_document(): writing a document by its identity.
+ *
+ * The functions below read like the protocol: bring the body into form,
+ * resolve, answer "unchanged" without a lock if it is so, lock what is
+ * referred to, claim or find the identity, lock the document, look again,
+ * write what differs, and let the etag judge.
+ */
+#include "postgres.h"
+
+#include "base/faults.h"
+#include "base/report.h"
+#include "document/resolve.h"
+#include "document/rows.h"
+#include "engine/plan.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "verbs/documents.h"
+#include "verbs/violations.h"
+#include "verbs/write.h"
+
+PG_FUNCTION_INFO_V1(dms_upsert_document);
+
+/* An identity that moves away so often is not worth another look. */
+#define MAX_ATTEMPTS 100
+
+/* The document that has the identity now; 0: none. */
+static int64
+FindOwn(const Write *write)
+{
+	int64		found;
+
+	SnapshotBegin();
+	found = ResolveOwn(write->flat);
+	SnapshotEnd();
+	return found;
+}
+
+/* Does the identity still belong to the document? */
+static bool
+OwnsIdentity(const Write *write, int64 document_id)
+{
+	return FAULT_SKIP("self_look") || FindOwn(write) == document_id;
+}
+
+/*
+ * Update the document that had the identity when we looked; false when it is
+ * gone, or has another identity by now.  Without the look behind the lock, an
+ * upsert would write into a document that was renamed while it waited.
+ */
+static bool
+UpdateFound(Write *write, int64 document_id)
+{
+	DocumentHeader header;
+	LockRequest request = {write, document_id, &header, OwnsIdentity};
+
+	return WriteLockFound(&request) && WriteLocked(write, &header, NULL);
+}
+
+/*
+ * An identity whose document is gone was left behind by somebody else: looking
+ * for the document would never end.
+ */
+static void
+RefuseOrphan(const Write *write, int64 document_id)
+{
+	DocumentHeader header;
+	bool		orphan;
+
+	SnapshotBegin();
+	orphan = ResolveOwn(write->flat) == document_id && !HeaderRead(document_id, &header);
+	SnapshotEnd();
+	if (orphan)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("document " INT64_FORMAT " has an identity, but no row in dms.Document", document_id),
+				 errhint("dms.audit() lists what is wrong in the store.")));
+}
+
+/*
+ * Claim the identity, or find the document that has it, until one of both
+ * succeeds.  Each failure means that another transaction committed in between,
+ * so many in a row mean that the table does not say twice the same.
+ */
+static void
+ClaimOrFind(Write *write, int64 document_id)
+{
+	for (int attempt = 0;; attempt++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (attempt == MAX_ATTEMPTS)
+			ereport(ERROR,
+					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+					 errmsg("could not serialize access: the identity was claimed and given up %d times while it was being written",
+							MAX_ATTEMPTS)));
+		if (document_id == 0)
+		{
+			PreconditionCheckAbsent(&write->precondition);
+			if (WriteNew(write))
+				return;
+			FAULT_PAUSE("after_lost_claim");
+			document_id = FindOwn(write);
+			if (document_id == 0 && FAULT_SKIP("claim_again"))
+				elog(ERROR, "identity was claimed once only");
+			if (document_id == 0)
+				continue;
+		}
+		if (UpdateFound(write, document_id))
+			return;
+		RefuseOrphan(write, document_id);
+		document_id = FindOwn(write);
+	}
+}
+
+/*
+ * Resolve everything in one snapshot and, in the same one, see whether the
+ * body is what is stored already: then nothing else happens.
+ */
+static bool
+AnswerUnchanged(Write *write, int64 *document_id)
+{
+	DocumentHeader header;
+	bool		unchanged = false;
+
+	SnapshotBegin();
+	*document_id = ResolveDocument(write->flat);
+	if (*document_id != 0 && HeaderRead(*document_id, &header))
+	{
+		PreconditionCheck(&write->precondition, &header);
+		if (ResolveComplete(write->flat))
+		{
+			FlattenSetDocumentId(write->flat, *document_id);
+			FlattenSetReferences(write->flat);
+			unchanged = RowsUnchanged(write->resource, *document_id, write->flat);
+		}
+	}
+	else
+		PreconditionCheckAbsent(&write->precondition);
+	SnapshotEnd();
+	return unchanged && WriteFinish(write, WRITE_UNCHANGED, &header);
+}
+
+/* The steps of an upsert behind the gate. */
+static void
+Upsert(Write *write)
+{
+	int64		document_id;
+
+	if (AnswerUnchanged(write, &document_id))
+		return;
+	ResolveRefuseDescriptors(write->flat);
+	ResolveRefuseReferences(write->flat);
+	WriteLockChildren(write, document_id);
+	PG_TRY();
+	{
+		ClaimOrFind(write, document_id);
+	}
+	PG_CATCH();
+	{
+		ViolationRethrow(write->flat);
+	}
+	PG_END_TRY();
+}
+
+/*
+ * Write a document of a known resource by its identity.  To be called behind
+ * the gate, in a session of the store with the rights of its owner.
+ */
+void
+UpsertDocument(Write *write, text *document)
+{
+	WriteTakeBody(write, document, NULL);
+	Upsert(write);
+}
+
+/* Write a document by its identity: insert it, or update what is there. */
+Datum
+dms_upsert_document(PG_FUNCTION_ARGS)
+{
+	static const char *const names[] = {"project", "resource", "document"};
+	StoreSession session;
+	WriteResult result;
+	Write		write;
+
+	RequireArguments(fcinfo, lengthof(names), names);
+	WriteBegin(&session, "dms.upsert_document()");
+	WriteInit(&write, &result, fcinfo, 3);
+	write.resource = ResourceFind(text_to_cstring(PG_GETARG_TEXT_PP(0)),
+								  text_to_cstring(PG_GETARG_TEXT_PP(1)));
+	ResourceRefuseAbstract(write.resource);
+	UpsertDocument(&write, PG_GETARG_TEXT_PP(2));
+	StoreEnd(&session);
+	PG_RETURN_DATUM(WriteResultRow(fcinfo, &result));
+}

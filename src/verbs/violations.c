@@ -1,0 +1,129 @@
+/*
+ * violations.c
+ *		A constraint of the store was violated: which rule of the document's is
+ *		that?
+ *
+ * What can be checked beforehand is; what remains are races, which the
+ * database decides.  Constraint names follow from the model, so they lead back
+ * to a place in the document.
+ */
+#include "postgres.h"
+
+#include "base/report.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
+#include "verbs/violations.h"
+
+/* "schoolId = 123, schoolYear = 2030" */
+char *
+DescribeIdentity(const FlatDocument *flat)
+{
+	StringInfoData text;
+
+	initStringInfo(&text);
+	for (int i = 0; i < flat->model->nidentity; i++)
+		appendStringInfo(&text, "%s%s = %s", i > 0 ? ", " : "",
+						 flat->model->identity[i].path, flat->identity[i]);
+	return text.data;
+}
+
+/* The reference whose foreign key has this name. */
+static const ReferenceModel *
+ReferenceOfConstraint(const ResourceModel *model, const char *constraint)
+{
+	for (int i = 0; i < model->ntables; i++)
+		for (int j = 0; j < model->tables[i].ncolumns; j++)
+		{
+			const ColumnModel *column = &model->tables[i].columns[j];
+
+			if (column->foreign_key && column->reference >= 0 &&
+				strcmp(column->foreign_key, constraint) == 0)
+				return &model->references[column->reference];
+		}
+	return NULL;
+}
+
+/* The value that violated a foreign key, from "Key (column)=(123) is ..." */
+static int64
+ViolatingId(const ErrorData *error)
+{
+	const char *at = error->detail ? strstr(error->detail, ")=(") : NULL;
+
+	return at ? strtoll(at + 3, NULL, 10) : 0;
+}
+
+/* Something that was there when we looked was deleted since. */
+static void
+RaiseUnresolved(const FlatDocument *flat, const ReferenceModel *reference,
+				const ErrorData *error)
+{
+	Problem    *problem = ProblemNew(reference->descriptor ?
+									 PROBLEM_UNRESOLVED_DESCRIPTOR : PROBLEM_UNRESOLVED_REFERENCE);
+	int64		id = ViolatingId(error);
+
+	for (int i = 0; i < flat->nuses; i++)
+		if (flat->uses[i].reference == reference &&
+			(id == 0 || flat->uses[i].document_id == id))
+			ProblemAt(problem, JsonTreePath(flat->uses[i].node), "%s.%s was deleted meanwhile.",
+					  reference->project, reference->resource);
+	ProblemRaise(problem, "document refers to %s that do not exist",
+				 reference->descriptor ? "descriptors" : "documents");
+}
+
+static void
+RaiseIdentityTaken(const FlatDocument *flat)
+{
+	Problem    *problem = ProblemNew(PROBLEM_IDENTITY_TAKEN);
+
+	ProblemNote(problem, "Another document has the identity %s%s%s.", DescribeIdentity(flat),
+				flat->model->superclass_resource ? ", or shares it through " : "",
+				flat->model->superclass_resource ? flat->model->superclass_resource : "");
+	ProblemRaise(problem, "identity of %s is taken by another document", flat->model->resource);
+}
+
+/* Is this the natural key of the resource, or the table of identities? */
+static bool
+IsIdentityKey(const ResourceModel *model, const char *constraint)
+{
+	if (strcmp(constraint, "referentialidentity_pkey") == 0 ||
+		strcmp(constraint, "descriptor_nk") == 0)
+		return true;
+	for (int i = 0; i < model->tables[0].nuniques; i++)
+		if (model->tables[0].uniques[i].natural_key &&
+			strcmp(model->tables[0].uniques[i].name, constraint) == 0)
+			return true;
+	return false;
+}
+
+/*
+ * To be called from PG_CATCH: raise the error in our words if it is a
+ * violation that we know, else as it is.
+ */
+void
+ViolationRethrow(const FlatDocument *flat)
+{
+	ErrorData  *error;
+	const ReferenceModel *reference;
+
+	if (geterrcode() != ERRCODE_FOREIGN_KEY_VIOLATION &&
+		geterrcode() != ERRCODE_UNIQUE_VIOLATION)
+		PG_RE_THROW();
+	/* What is copied must outlive the error that it is copied from. */
+	MemoryContextSwitchTo(GetMemoryChunkContext(unconstify(FlatDocument *, flat)));
+	error = CopyErrorData();
+	if (error->constraint_name == NULL)
+		PG_RE_THROW();
+	reference = ReferenceOfConstraint(flat->model, error->constraint_name);
+	if (error->sqlerrcode == ERRCODE_FOREIGN_KEY_VIOLATION && reference != NULL)
+	{
+		FlushErrorState();
+		RaiseUnresolved(flat, reference, error);
+	}
+	if (error->sqlerrcode == ERRCODE_UNIQUE_VIOLATION &&
+		IsIdentityKey(flat->model, error->constraint_name))
+	{
+		FlushErrorState();
+		RaiseIdentityTaken(flat);
+	}
+	PG_RE_THROW();
+}
