@@ -26,7 +26,7 @@ DATA = $(notdir $(wildcard $(TOP)/dms--*.sql))
 # tools/layers sees to that.
 OBJS = src/dms.o
 OBJS += $(addprefix src/base/,datetime.o decimal.o faults.o grow.o hash.o ids.o jsontree.o \
-	lowercase.o pattern.o report.o uuid.o)
+	lowercase.o pattern.o report.o uuid.o words.o)
 OBJS += $(addprefix src/engine/,keyscan.o keywrite.o ownercode.o plan.o safefunction.o store.o)
 OBJS += $(addprefix src/model/,edgename.o jsonwrite.o modelcache.o modelsound.o modelstore.o \
 	value.o)

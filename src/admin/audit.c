@@ -12,6 +12,7 @@
 #include "admin/audit.h"
 #include "base/faults.h"
 #include "base/report.h"
+#include "base/uuid.h"
 #include "catalog/pg_type.h"
 #include "document/verify.h"
 #include "engine/plan.h"
@@ -113,7 +114,7 @@ NarrowScope(Scope *scope, const pg_uuid_t *uuid)
 
 	if (StatementRun(&find_document, values, NULL, true, 1) == 0)
 		ReportError(PROBLEM_NO_DOCUMENT, NULL, "there is no document %s",
-					DatumGetCString(DirectFunctionCall1(uuid_out, values[0])));
+					UuidText(uuid));
 	document_id = ResultInt64(0, 1);
 	resource = ResourceFind(ResultName(0, 2), ResultName(0, 3));
 	for (int i = 0; i < scope->n; i++)

@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "common/cryptohash.h"
 #include "common/sha2.h"
+#include "utils/builtins.h"
 
 /* Compute the digest of a text. */
 static void
@@ -29,8 +30,7 @@ Sha256Hex(const char *text, size_t len)
 	char	   *hex = palloc(PG_SHA256_DIGEST_LENGTH * 2 + 1);
 
 	Sha256(text, len, digest);
-	for (int i = 0; i < PG_SHA256_DIGEST_LENGTH; i++)
-		snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+	hex[hex_encode((const char *) digest, PG_SHA256_DIGEST_LENGTH, hex)] = '\0';
 	return hex;
 }
 

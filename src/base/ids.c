@@ -5,6 +5,7 @@
 #include "postgres.h"
 
 #include "base/ids.h"
+#include "lib/qunique.h"
 
 /* For qsort() and bsearch(). */
 int
@@ -16,17 +17,12 @@ IdsCompare(const void *a, const void *b)
 	return left < right ? -1 : left > right;
 }
 
-/* Sort, and drop what stands twice; returns how many are left. */
+/* Sort and drop duplicates; returns how many are left. */
 int
 IdsSort(int64 *ids, int n)
 {
-	int			unique = 0;
-
 	qsort(ids, n, sizeof(int64), IdsCompare);
-	for (int i = 0; i < n; i++)
-		if (unique == 0 || ids[i] != ids[unique - 1])
-			ids[unique++] = ids[i];
-	return unique;
+	return (int) qunique(ids, n, sizeof(int64), IdsCompare);
 }
 
 /* Is the id in a sorted list? */

@@ -240,3 +240,28 @@ dms_referential_id(PG_FUNCTION_ARGS)
 				  (const char *const *) values, &uuid);
 	return CopyUuidDatum(&uuid);
 }
+
+/* A UUID as it is written: 8-4-4-4-12 hexadecimal digits in lower case. */
+char *
+UuidText(const pg_uuid_t *uuid)
+{
+	return DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(uuid)));
+}
+
+/*
+ * Read a UUID in the form in which we write it, in any case.  The type's own input
+ * function takes other forms, too, and raises an error.
+ */
+bool
+UuidParse(const char *string, pg_uuid_t *uuid)
+{
+	static const char form[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+
+	if (strlen(string) != sizeof(form) - 1)
+		return false;
+	for (int i = 0; form[i] != '\0'; i++)
+		if (form[i] == '-' ? string[i] != '-' : !isxdigit((unsigned char) string[i]))
+			return false;
+	*uuid = *DatumGetUUIDP(DirectFunctionCall1(uuid_in, CStringGetDatum(string)));
+	return true;
+}

@@ -15,6 +15,8 @@ extern const unsigned char ReferentialNamespace[UUID_LEN];
 extern void UuidV5(const unsigned char ns[UUID_LEN], const char *name,
 				   size_t len, pg_uuid_t *out);
 extern void UuidV7(pg_uuid_t *out);
+extern char *UuidText(const pg_uuid_t *uuid);
+extern bool UuidParse(const char *string, pg_uuid_t *uuid);
 
 extern bool ReferentialValueIsAmbiguous(const char *value);
 extern void ReferentialId(const char *project, const char *resource, int n,

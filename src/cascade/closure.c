@@ -9,6 +9,7 @@
  */
 #include "postgres.h"
 
+#include "lib/qunique.h"
 #include <limits.h>
 
 #include "access/xact.h"
@@ -102,7 +103,6 @@ TakeLowest(OpenMembers *open, int *n)
 	OpenMember *taken = palloc_extended(sizeof(OpenMember) * Max(open->n, 1), MCXT_ALLOC_HUGE);
 	int			lowest = INT_MAX;
 	int			kept = 0;
-	int			unique = 0;
 
 	for (int i = 0; i < open->n; i++)
 		lowest = Min(lowest, open->members[i].rank);
@@ -116,10 +116,7 @@ TakeLowest(OpenMembers *open, int *n)
 	}
 	open->n = kept;
 	qsort(taken, *n, sizeof(OpenMember), CompareOpen);
-	for (int i = 0; i < *n; i++)
-		if (i == 0 || taken[i].id != taken[unique - 1].id)
-			taken[unique++] = taken[i];
-	*n = unique;
+	*n = (int) qunique(taken, *n, sizeof(OpenMember), CompareOpen);
 	return taken;
 }
 

@@ -16,6 +16,7 @@
 #include "document/resolve.h"
 #include "engine/plan.h"
 #include "engine/store.h"
+#include "lib/qunique.h"
 #include "miscadmin.h"
 #include "utils/guc.h"
 
@@ -117,7 +118,6 @@ OpenTargets(const FlatDocument *flat, int64 own_id, const int64 *locked,
 	int			n = 0;
 
 	open->targets = palloc(sizeof(LockTarget) * Max(flat->nuses, 1));
-	open->n = 0;
 	for (int i = 0; i < flat->nuses; i++)
 	{
 		const ReferenceUse *use = &flat->uses[i];
@@ -128,9 +128,7 @@ OpenTargets(const FlatDocument *flat, int64 own_id, const int64 *locked,
 		open->targets[n++].document_id = use->document_id;
 	}
 	qsort(open->targets, n, sizeof(LockTarget), CompareTargets);
-	for (int i = 0; i < n; i++)
-		if (i == 0 || CompareTargets(&open->targets[i], &open->targets[open->n - 1]) != 0)
-			open->targets[open->n++] = open->targets[i];
+	open->n = (int) qunique(open->targets, n, sizeof(LockTarget), CompareTargets);
 }
 
 /* Lock them; what the lock returned is added to *locked. */

@@ -11,6 +11,7 @@
 #include "base/faults.h"
 #include "base/ids.h"
 #include "base/report.h"
+#include "base/uuid.h"
 #include "cascade/newids.h"
 #include "catalog/pg_type.h"
 #include "engine/keywrite.h"
@@ -295,7 +296,7 @@ RaiseTaken(const NewIds *list, const ErrorData *error)
 
 	for (; list != NULL && text !=NULL; list = list->next)
 		for (int i = 0; i < list->n; i++)
-			if (strcmp(text, DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(&list->ids[i].id)))) == 0)
+			if (strcmp(text, UuidText(&list->ids[i].id)) == 0)
 				ProblemNote(problem, "Document " INT64_FORMAT " would become a %s.%s that exists already (ReferentialId %s).",
 							list->ids[i].document_id, list->project, list->resource, text);
 	ProblemRaise(problem, "a document that depends on the changed identity would get one that is taken");

@@ -129,26 +129,19 @@ BodyParse(const char *text, int len, BodyPurpose purpose, const char **id)
 	ProblemRaise(problem, "document is not valid");
 }
 
+/* Compare a name with that of a property, for bsearch(). */
+static int
+CompareToProperty(const void *name, const void *property)
+{
+	return strcmp(name, ((const PropertyModel *) property)->name);
+}
+
 /* The property of that name; properties are in byte order. */
 static const PropertyModel *
 FindProperty(const ScopeModel *scope, const char *name)
 {
-	int			low = 0;
-	int			high = scope->nproperties;
-
-	while (low < high)
-	{
-		int			middle = (low + high) / 2;
-		int			order = strcmp(name, scope->properties[middle].name);
-
-		if (order == 0)
-			return &scope->properties[middle];
-		if (order < 0)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return NULL;
+	return scope->nproperties == 0 ? NULL :
+		bsearch(name, scope->properties, scope->nproperties, sizeof(PropertyModel), CompareToProperty);
 }
 
 /* A property that the schema does not know. */

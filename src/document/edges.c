@@ -12,6 +12,7 @@
 #include "document/edges.h"
 #include "engine/keyscan.h"
 #include "engine/plan.h"
+#include "lib/qunique.h"
 #include "utils/fmgroids.h"
 
 typedef struct Edge
@@ -71,17 +72,12 @@ CompareEdges(const void *a, const void *b)
 	return (int) left->identity - (int) right->identity;
 }
 
-/* Sort, and drop what stands twice. */
+/* Sort and drop duplicates. */
 static void
 SortEdges(EdgeSet *set)
 {
-	int			n = 0;
-
 	qsort(set->edges, set->n, sizeof(Edge), CompareEdges);
-	for (int i = 0; i < set->n; i++)
-		if (i == 0 || CompareEdges(&set->edges[i], &set->edges[n - 1]) != 0)
-			set->edges[n++] = set->edges[i];
-	set->n = n;
+	set->n = (int) qunique(set->edges, set->n, sizeof(Edge), CompareEdges);
 }
 
 /* The edges that a body wants. */

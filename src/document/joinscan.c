@@ -112,26 +112,24 @@ IdsInColumn(const StoredRows *rows, int column, int *n)
 	return ids;
 }
 
+/* Compare an id with the first column of a row, for bsearch(). */
+static int
+CompareToRow(const void *id, const void *row)
+{
+	int64		there = DatumGetInt64(*(const Datum *) row);
+
+	return IdsCompare(id, &there);
+}
+
 /* The row with this id in the first column; rows are ascending.  -1: none. */
 static int
 FindRow(const StoredRows *rows, int64 id)
 {
-	int			low = 0;
-	int			high = rows->nrows - 1;
+	Size		width = sizeof(Datum) * rows->ncolumns;
+	const Datum *found = rows->nrows == 0 ? NULL :
+	bsearch(&id, rows->values, rows->nrows, width, CompareToRow);
 
-	while (low <= high)
-	{
-		int			middle = low + (high - low) / 2;
-		int64		there = DatumGetInt64(StoredRowValues(rows, middle)[0]);
-
-		if (there == id)
-			return middle;
-		if (there < id)
-			low = middle + 1;
-		else
-			high = middle - 1;
-	}
-	return -1;
+	return found == NULL ? -1 : (int) ((found - rows->values) / rows->ncolumns);
 }
 
 /* For each row of the step before, the row of this one that it leads to. */

@@ -11,6 +11,7 @@
  */
 #include "postgres.h"
 
+#include "base/uuid.h"
 #include "document/reconstitute.h"
 #include "miscadmin.h"
 #include "model/jsonwrite.h"
@@ -229,7 +230,7 @@ Reconstitute(StoredPage *page, int document, StringInfo out)
 
 	StoredPageHeader(page, document, &header);
 	appendStringInfo(out, "{\"id\":\"%s\"",
-					 DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(&header.uuid))));
+					 UuidText(&header.uuid));
 	WriteMembers(page, 0, document, out);
 	appendStringInfo(out, ",\"_etag\":\"" INT64_FORMAT "\",\"_lastModifiedDate\":", header.etag);
 	JsonWriteValue(out, TimestampTzGetDatum(header.last_modified), VALUE_TIMESTAMP);

@@ -10,6 +10,7 @@
 #include "document/resolve.h"
 #include "engine/keyscan.h"
 #include "engine/plan.h"
+#include "lib/qunique.h"
 #include "utils/fmgroids.h"
 
 static const Oid uuid_array[] = {UUIDARRAYOID};
@@ -48,13 +49,10 @@ IdSetMake(const pg_uuid_t *ids, int n)
 	IdSet	   *set = palloc(sizeof(IdSet));
 
 	set->entries = palloc0(sizeof(IdEntry) * Max(n, 1));
-	set->n = 0;
 	for (int i = 0; i < n; i++)
 		set->entries[i].id = ids[i];
 	qsort(set->entries, n, sizeof(IdEntry), CompareIds);
-	for (int i = 0; i < n; i++)
-		if (i == 0 || CompareIds(&set->entries[i], &set->entries[set->n - 1]) != 0)
-			set->entries[set->n++] = set->entries[i];
+	set->n = (int) qunique(set->entries, n, sizeof(IdEntry), CompareIds);
 	return set;
 }
 

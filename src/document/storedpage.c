@@ -15,6 +15,7 @@
 #include "document/projection.h"
 #include "document/rowstatements.h"
 #include "document/storedpage.h"
+#include "lib/qunique.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
 
@@ -122,17 +123,12 @@ CompareTargets(const void *a, const void *b)
 	return left < right ? -1 : left > right;
 }
 
-/* Sort, and drop what stands twice. */
+/* Sort and drop duplicates. */
 static void
 SortTargets(StoredTargets *targets)
 {
-	int			n = 0;
-
 	qsort(targets->targets, targets->n, sizeof(StoredTarget), CompareTargets);
-	for (int i = 0; i < targets->n; i++)
-		if (n == 0 || targets->targets[i].document_id != targets->targets[n - 1].document_id)
-			targets->targets[n++] = targets->targets[i];
-	targets->n = n;
+	targets->n = (int) qunique(targets->targets, targets->n, sizeof(StoredTarget), CompareTargets);
 }
 
 static StoredTarget *

@@ -12,6 +12,7 @@
 
 #include "base/faults.h"
 #include "base/uuid.h"
+#include "base/words.h"
 #include "catalog/pg_type.h"
 #include "engine/keyscan.h"
 #include "engine/plan.h"
@@ -152,10 +153,7 @@ IsMethod(const char *method)
 	static const char *const methods[] = {"GET", "POST", "PUT", "DELETE", "PATCH",
 	"HEAD", "OPTIONS"};
 
-	for (int i = 0; i < (int) lengthof(methods); i++)
-		if (strcmp(methods[i], method) == 0)
-			return true;
-	return false;
+	return WordFind(methods, lengthof(methods), method) >= 0;
 }
 
 /* Note what is wrong with a key, its route or its method. */

@@ -17,6 +17,7 @@
 #include "base/faults.h"
 #include "base/hash.h"
 #include "base/report.h"
+#include "base/uuid.h"
 #include "catalog/pg_type.h"
 #include "engine/store.h"
 #include "fmgr.h"
@@ -128,7 +129,7 @@ TakeId(const Request *request, Target *target)
 {
 	Problem    *problem;
 
-	if (!target->has_id || RequestParseId(request->segments[2], &target->uuid))
+	if (!target->has_id || UuidParse(request->segments[2], &target->uuid))
 		return;
 	problem = ProblemNew(PROBLEM_ID_MALFORMED);
 	ProblemAt(problem, "$.id", "must be a UUID, not \"%s\".", request->segments[2]);
@@ -167,7 +168,7 @@ AddLocation(Response *response, const ResourceModel *model, const pg_uuid_t *uui
 {
 	ResponseHeader(response, "Location",
 				   psprintf("/%s/%s/%s", model->project_endpoint, model->endpoint,
-							DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(uuid)))));
+							UuidText(uuid)));
 }
 
 /* Run the verb of a write. */

@@ -59,7 +59,6 @@ extern void RequestCorrelate(Request *request, Jsonb *headers);
 extern bool RequestIsJson(const Request *request);
 extern bool RequestBodyIsBlank(const Request *request);
 extern bool RequestBodyIsTooDeep(const Request *request);
-extern bool RequestParseId(const char *text, pg_uuid_t *uuid);
 extern void RequestParseEtags(const char *header, bool weak, EtagList *list);
 
 #endif							/* DMS_REQUEST_H */

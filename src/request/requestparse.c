@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "base/uuid.h"
+#include "base/words.h"
 #include "lib/stringinfo.h"
 #include "mb/pg_wchar.h"
 #include "request/request.h"
@@ -136,14 +137,13 @@ ParseMethod(Request *request, const char *method)
 		[METHOD_DELETE] = "DELETE",
 	};
 	char	   *upper = pstrdup(method);
+	int			found;
 
 	for (char *c = upper; *c; c++)
 		*c = pg_ascii_toupper((unsigned char) *c);
 	request->method_name = upper;
-	request->method = METHOD_OTHER;
-	for (int i = 0; i < (int) lengthof(names); i++)
-		if (strcmp(names[i], upper) == 0)
-			request->method = (RequestMethod) i;
+	found = WordFind(names, lengthof(names), upper);
+	request->method = found >= 0 ? (RequestMethod) found : METHOD_OTHER;
 }
 
 /* The text of a header's value; NULL for what is none. */
@@ -251,7 +251,7 @@ RequestCorrelate(Request *request, Jsonb *headers)
 	if (request->correlation_id != NULL)
 		return;
 	UuidV7(&uuid);
-	request->correlation_id = DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(&uuid)));
+	request->correlation_id = UuidText(&uuid);
 }
 
 void
@@ -336,33 +336,6 @@ RequestBodyIsTooDeep(const Request *request)
 			depth--;
 	}
 	return false;
-}
-
-/* An id as it stands in URLs: 32 hexadecimal digits and four hyphens. */
-bool
-RequestParseId(const char *text, pg_uuid_t *uuid)
-{
-	int			n = 0;
-
-	if (strlen(text) != 36)
-		return false;
-	for (int i = 0; i < 36; i++)
-	{
-		if (i == 8 || i == 13 || i == 18 || i == 23)
-		{
-			if (text[i] != '-')
-				return false;
-			continue;
-		}
-		if (HexDigit(text[i]) < 0)
-			return false;
-		if (n % 2 == 0)
-			uuid->data[n / 2] = HexDigit(text[i]) << 4;
-		else
-			uuid->data[n / 2] |= HexDigit(text[i]);
-		n++;
-	}
-	return true;
 }
 
 /* One etag of a list, without the blanks around it; false: it matches nothing. */

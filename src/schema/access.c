@@ -20,6 +20,7 @@
 #include "access/table.h"
 #include "access/xact.h"
 #include "base/report.h"
+#include "base/words.h"
 #include "catalog/dependency.h"
 #include "catalog/indexing.h"
 #include "catalog/pg_depend.h"
@@ -306,9 +307,8 @@ CheckLevel(const char *level)
 {
 	static const char *const levels[] = {"reader", "writer", "admin", "none"};
 
-	for (size_t i = 0; i < lengthof(levels); i++)
-		if (strcmp(level, levels[i]) == 0)
-			return;
+	if (WordFind(levels, lengthof(levels), level) >= 0)
+		return;
 	ReportError(PROBLEM_ARGUMENT, "The levels are reader, writer, admin and none.",
 				"there is no level \"%s\"", level);
 }

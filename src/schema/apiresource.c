@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include "base/words.h"
 #include "miscadmin.h"
 #include "schema/apischema.h"
 #include "schema/naming.h"
@@ -75,9 +76,8 @@ CheckType(const char *type, const char *place, Problem *problems)
 		"string", "number", "boolean", "date", "date-time", "time",
 	};
 
-	for (size_t i = 0; i < lengthof(types); i++)
-		if (type == NULL || strcmp(type, types[i]) == 0)
-			return;
+	if (type == NULL || WordFind(types, lengthof(types), type) >= 0)
+		return;
 	ProblemAt(problems, place, "\"type\" is \"%s\", which no value has.", type);
 }
 

@@ -336,8 +336,7 @@ RecordEdgeSources(const ModelSet *set)
 			keys[i] = model->references[i].edge_source_key;
 			ids[i] = Int64GetDatum(model->references[i].edge_source_id);
 		}
-		values[0] = PointerGetDatum(construct_array(ids, model->nreferences, INT8OID,
-													sizeof(int64), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
+		values[0] = ArrayDatum(model->nreferences, ids, NULL, INT8OID);
 		values[1] = TextArrayDatum(model->nreferences, keys);
 		types[0] = INT8ARRAYOID;
 		types[1] = TEXTARRAYOID;

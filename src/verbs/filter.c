@@ -10,6 +10,7 @@
 
 #include "base/datetime.h"
 #include "base/report.h"
+#include "base/uuid.h"
 #include "model/value.h"
 #include "verbs/filter.h"
 
@@ -28,20 +29,6 @@ FindField(const ResourceModel *model, const char *name)
 		if (pg_strcasecmp(model->queries[i].name, name) == 0)
 			return &model->queries[i];
 	return NULL;
-}
-
-/* 8-4-4-4-12 hexadecimal digits: a UUID as we write it, in any case. */
-static bool
-IsUuid(const char *string)
-{
-	static const char form[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
-
-	if (strlen(string) != sizeof(form) - 1)
-		return false;
-	for (int i = 0; form[i] != '\0'; i++)
-		if (form[i] == '-' ? string[i] != '-' : !isxdigit((unsigned char) string[i]))
-			return false;
-	return true;
 }
 
 /* A date may come as a date and time; then its time is ignored. */
@@ -85,7 +72,9 @@ ReadValue(FilterState *state, const QueryPathModel *path, const JNode *source,
 	}
 	if (path->column < 0)
 	{
-		if (node.kind == JNODE_STRING && IsUuid(node.text))
+		pg_uuid_t	uuid;
+
+		if (node.kind == JNODE_STRING && UuidParse(node.text, &uuid))
 		{
 			*value = pstrdup(node.text);
 			return true;

@@ -11,6 +11,7 @@
 
 #include "base/faults.h"
 #include "base/report.h"
+#include "base/uuid.h"
 #include "catalog/pg_type.h"
 #include "document/reconstitute.h"
 #include "document/storedpage.h"
@@ -195,7 +196,7 @@ FindAfter(FunctionCallInfo fcinfo, int argument)
 		return 0;
 	if (!DocumentFind(PG_GETARG_UUID_P(argument), &document_id, NULL))
 		ReportError(PROBLEM_ARGUMENT, NULL, "there is no document %s to go on behind",
-					DatumGetCString(DirectFunctionCall1(uuid_out, PG_GETARG_DATUM(argument))));
+					UuidText(PG_GETARG_UUID_P(argument)));
 	return document_id;
 }
 

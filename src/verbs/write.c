@@ -78,7 +78,7 @@ RaiseGone(const Precondition *precondition, const pg_uuid_t *uuid)
 {
 	PreconditionCheckAbsent(precondition);
 	ReportError(PROBLEM_NO_DOCUMENT, NULL, "there is no document %s",
-				DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(uuid))));
+				UuidText(uuid));
 }
 
 /*
@@ -285,7 +285,7 @@ WriteRefuseKeyChange(const Write *write)
 static void
 CheckBodyId(const char *id, const pg_uuid_t *uuid)
 {
-	const char *expected = DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(uuid)));
+	const char *expected = UuidText(uuid);
 	Problem    *problem;
 
 	if (id == NULL || pg_strcasecmp(id, expected) == 0)
