@@ -261,13 +261,14 @@ TypeOf(Closure *closure, int type)
 	ClosureType *added;
 
 	for (ClosureType *t = closure->types; t != NULL; t = t->next)
-		if (strcmp(t->resource, known->resource) == 0 && strcmp(t->project, known->project) == 0)
+		if (t->type == type)
 			return t;
 	while (*link != NULL && (*link)->rank <= known->rank)
 		link = &(*link)->next;
 	added = palloc0(sizeof(ClosureType));
 	added->project = pstrdup(known->project);
 	added->resource = pstrdup(known->resource);
+	added->type = type;
 	added->rank = known->rank;
 	added->next = *link;
 	*link = added;

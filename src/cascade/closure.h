@@ -15,6 +15,7 @@ typedef struct ClosureType
 {
 	char	   *project;
 	char	   *resource;
+	int			type;			/* its number, while the closure is made */
 	int			rank;
 	int64	   *ids;			/* ascending */
 	int			n;

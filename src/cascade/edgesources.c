@@ -24,7 +24,7 @@ typedef struct SourceType
 static uint64 sources_generation = 0;
 static MemoryContext sources_context = NULL;
 static HTAB *sources = NULL;
-static KnownType *known_types = NULL;
+static KnownType *known_types = NULL;	/* by project and resource */
 static int	nknown_types = 0;
 
 static Statement read_sources = {
@@ -34,8 +34,19 @@ static Statement read_sources = {
 	" WHERE Kind::pg_catalog.text OPERATOR(pg_catalog.<>) 'abstract' OFFSET 0) AS m"
 	" LEFT JOIN (SELECT EdgeSourceId, pg_catalog.split_part(EdgeSourceKey, ':', 1) AS Name"
 	" FROM dms.EdgeSource OFFSET 0) AS s ON s.Name OPERATOR(pg_catalog.=) m.Name"
-	" ORDER BY m.ProjectName, m.ResourceName",
+	" ORDER BY m.ProjectName COLLATE pg_catalog.\"C\", m.ResourceName COLLATE pg_catalog.\"C\"",
 };
+
+/* Order types by their names, as read_sources does. */
+static int
+CompareTypes(const void *a, const void *b)
+{
+	const KnownType *left = a;
+	const KnownType *right = b;
+	int			order = strcmp(left->project, right->project);
+
+	return order != 0 ? order : strcmp(left->resource, right->resource);
+}
 
 /* Remember one row of read_sources; rows come sorted by type. */
 static void
@@ -101,13 +112,18 @@ EdgeSourcesLoad(void)
 int
 TypeByName(const char *project, const char *resource)
 {
-	for (int i = 0; i < nknown_types; i++)
-		if (strcmp(known_types[i].resource, resource) == 0 &&
-			strcmp(known_types[i].project, project) == 0)
-			return i;
-	ereport(ERROR,
-			(errcode(ERRCODE_DATA_CORRUPTED),
-			 errmsg("there is no model of \"%s.%s\"", project, resource)));
+	KnownType	wanted = {0};
+	const KnownType *found;
+
+	strlcpy(wanted.project, project, sizeof(wanted.project));
+	strlcpy(wanted.resource, resource, sizeof(wanted.resource));
+	found = nknown_types == 0 ? NULL :
+		bsearch(&wanted, known_types, nknown_types, sizeof(KnownType), CompareTypes);
+	if (found == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("there is no model of \"%s.%s\"", project, resource)));
+	return found - known_types;
 }
 
 /* The number of the type whose documents have edges of this source; -1: none. */

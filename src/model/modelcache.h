@@ -43,7 +43,8 @@ typedef struct Resource
 	Statement	clear;			/* what deleting a document deletes; never run */
 	Statement	verify;			/* edges that differ from the columns */
 	Statement	queries[RESOURCE_QUERIES];
-	int			next_query;		/* the one to be replaced next */
+	uint64		query_uses[RESOURCE_QUERIES];	/* when each was last used */
+	uint64		nqueries;		/* that were run */
 	uint64		last_use;
 	struct Resource *next;
 } Resource;

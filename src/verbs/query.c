@@ -511,19 +511,31 @@ QueryMake(Resource *resource, const Filter *filters, int n)
 
 /* --- running it ----------------------------------------------------------- */
 
-/* The statement of this text, its plan kept while it is among the last used. */
-static Statement *
-KeptStatement(const DocumentQuery *query, const char *sql)
+/* The place of a kept statement: where its text is, or that used longest ago. */
+static int
+FindKept(const Resource *resource, const char *sql)
 {
-	Resource   *resource = query->resource;
-	Statement  *statement;
-	Oid		   *types;
+	int			oldest = 0;
 
 	for (int i = 0; i < RESOURCE_QUERIES; i++)
-		if (resource->queries[i].sql != NULL && strcmp(resource->queries[i].sql, sql) == 0)
-			return &resource->queries[i];
-	statement = &resource->queries[resource->next_query];
-	resource->next_query = (resource->next_query + 1) % RESOURCE_QUERIES;
+	{
+		const Statement *statement = &resource->queries[i];
+
+		if (statement->sql != NULL && strcmp(statement->sql, sql) == 0)
+			return i;
+		if (resource->query_uses[i] < resource->query_uses[oldest])
+			oldest = i;
+	}
+	return oldest;
+}
+
+/* Put a new statement in the place of another. */
+static void
+ReplaceKept(const DocumentQuery *query, Statement *statement, const char *sql)
+{
+	MemoryContext context = query->resource->context;
+	Oid		   *types;
+
 	StatementForget(statement);
 	if (statement->sql != NULL)
 	{
@@ -531,12 +543,25 @@ KeptStatement(const DocumentQuery *query, const char *sql)
 		pfree(unconstify(Oid *, statement->argtypes));
 		statement->sql = NULL;
 	}
-	types = MemoryContextAlloc(resource->context, sizeof(Oid) * Max(query->nargs, 1));
+	types = MemoryContextAlloc(context, sizeof(Oid) * Max(query->nargs, 1));
 	memcpy(types, query->types, sizeof(Oid) * query->nargs);
 	statement->argtypes = types;
 	statement->nargs = query->nargs;
 	statement->adaptive = query->nconditions > 0;
-	statement->sql = MemoryContextStrdup(resource->context, sql);
+	statement->sql = MemoryContextStrdup(context, sql);
+}
+
+/* The statement of this text, its plan kept while it is among the last used. */
+static Statement *
+KeptStatement(const DocumentQuery *query, const char *sql)
+{
+	Resource   *resource = query->resource;
+	int			place = FindKept(resource, sql);
+	Statement  *statement = &resource->queries[place];
+
+	if (statement->sql == NULL || strcmp(statement->sql, sql) != 0)
+		ReplaceKept(query, statement, sql);
+	resource->query_uses[place] = ++resource->nqueries;
 	return statement;
 }
 
