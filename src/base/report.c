@@ -169,9 +169,17 @@ static const struct config_enum_entry unresolved_options[] = {
 
 static int	unresolved_status = 409;
 
+/*
+ * The domains of our errors, one for each case, so that an error that is caught
+ * tells its case.  They have no translations.
+ */
+static char domains[PROBLEM_CASES][sizeof(REPORT_DOMAIN) + 3];
+
 void
 ReportInit(void)
 {
+	for (int i = 0; i < PROBLEM_CASES; i++)
+		snprintf(domains[i], sizeof(domains[i]), REPORT_DOMAIN "-%d", i);
 	DefineCustomEnumVariable("dms.unresolved_reference_status",
 							 "The status that says that a reference does not exist.",
 							 "An older generation of clients expects 400.",
@@ -315,8 +323,27 @@ StatusOf(ProblemCase kind)
 	return kind == PROBLEM_UNRESOLVED_REFERENCE ? unresolved_status : problem_cases[kind].status;
 }
 
-/* Stands before the status; inside of a string, its quotes would be escaped. */
-#define STATUS_MEMBER ", \"status\": "
+/* The case of an error that was raised here; -1 for any other. */
+static int
+CaseOfError(const ErrorData *error)
+{
+	for (int i = 0; i < PROBLEM_CASES; i++)
+		if (error->domain != NULL && strcmp(error->domain, domains[i]) == 0)
+			return i;
+	return -1;
+}
+
+/* The members that follow from the case alone; with them, the body begins. */
+static void
+AppendCase(StringInfo out, ProblemCase kind)
+{
+	const ProblemCaseInfo *info = &problem_cases[kind];
+
+	appendStringInfoString(out, "{\"detail\": ");
+	JsonAppendString(out, info->detail);
+	appendStringInfo(out, ", \"type\": \"urn:ed-fi:api:%s\", \"title\": \"%s\", \"status\": %d",
+					 info->type, info->title, StatusOf(kind));
+}
 
 static void
 AppendCorrelationId(StringInfo out, const char *correlation_id)
@@ -329,16 +356,12 @@ AppendCorrelationId(StringInfo out, const char *correlation_id)
 char *
 ProblemBody(Problem *problem, const char *correlation_id, int *status)
 {
-	const ProblemCaseInfo *info = &problem_cases[problem->kind];
 	StringInfoData out;
 
 	*status = StatusOf(problem->kind);
 	list_sort(problem->findings, CompareFindings);
 	initStringInfo(&out);
-	appendStringInfoString(&out, "{\"detail\": ");
-	JsonAppendString(&out, info->detail);
-	appendStringInfo(&out, ", \"type\": \"urn:ed-fi:api:%s\", \"title\": \"%s\"" STATUS_MEMBER "%d",
-					 info->type, info->title, *status);
+	AppendCase(&out, problem->kind);
 	if (correlation_id != NULL)
 		AppendCorrelationId(&out, correlation_id);
 	AppendValidationErrors(&out, problem->findings);
@@ -349,26 +372,25 @@ ProblemBody(Problem *problem, const char *correlation_id, int *status)
 
 /*
  * The problem body of an error that was raised here, and its status; NULL when
- * the error is somebody else's.
+ * the error is not ours.  Its DETAIL is the body without the correlation id.
  */
 char *
 ProblemBodyOfError(const ErrorData *error, const char *correlation_id, int *status)
 {
+	int			kind = CaseOfError(error);
 	StringInfoData out;
-	const char *member;
-	char	   *rest;
+	int			begin;
 
-	if (error->domain == NULL || strcmp(error->domain, REPORT_DOMAIN) != 0 ||
-		error->detail == NULL)
+	if (kind < 0 || error->detail == NULL)
 		return NULL;
-	member = strstr(error->detail, STATUS_MEMBER);
-	if (member == NULL)
-		return NULL;
-	*status = (int) strtol(member + strlen(STATUS_MEMBER), &rest, 10);
+	*status = StatusOf(kind);
 	initStringInfo(&out);
-	appendBinaryStringInfo(&out, error->detail, rest - error->detail);
+	AppendCase(&out, kind);
+	begin = out.len;
+	if (strncmp(error->detail, out.data, begin) != 0)
+		return NULL;
 	AppendCorrelationId(&out, correlation_id);
-	appendStringInfoString(&out, rest);
+	appendStringInfoString(&out, error->detail + begin);
 	return out.data;
 }
 
@@ -381,7 +403,7 @@ ProblemRaise(Problem *problem, const char *format,...)
 	char	   *body = ProblemBody(problem, NULL, &status);
 
 	FORMAT_INTO(message, format);
-	ereport_domain(ERROR, REPORT_DOMAIN,
+	ereport_domain(ERROR, domains[problem->kind],
 				   (errcode(problem_cases[problem->kind].sqlstate),
 					errmsg_internal("%s", message),
 					errdetail_internal("%s", body),

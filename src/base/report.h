@@ -53,7 +53,8 @@ typedef enum ProblemCase
 	PROBLEM_NOT_PERMITTED,
 	PROBLEM_CASCADE_TOO_LARGE,
 	PROBLEM_EDGES_DIFFER,
-	PROBLEM_NOT_SUPPORTED
+	PROBLEM_NOT_SUPPORTED,
+	PROBLEM_CASES				/* how many there are */
 } ProblemCase;
 
 typedef struct Problem
