@@ -219,7 +219,7 @@ MendBySql(const Findings *findings)
 	}
 }
 
-/* Documents that are deleted take rows of their resource along, by triggers. */
+/* Delete documents; triggers delete the rows of their resources. */
 static void
 MendByDelete(const Findings *findings)
 {

@@ -265,7 +265,7 @@ RowStatementMember(Resource *resource)
 								  quote_literal_cstr(discriminator)), NULL);
 }
 
-/* One of the deletes below. */
+/* Append a DELETE on one table. */
 static void
 AppendClear(StringInfo sql, int n, const char *table)
 {
@@ -273,8 +273,8 @@ AppendClear(StringInfo sql, int n, const char *table)
 }
 
 /*
- * The tables that triggers on dms.Document delete from when a document goes, as
- * a statement to be checked.
+ * A statement that deletes from the tables that triggers on dms.Document delete
+ * from.  It is checked before a document is deleted, and never run.
  */
 Statement *
 RowStatementClear(Resource *resource)

@@ -1,18 +1,19 @@
 /*
  * ownercode.c
- *		What others' code would our statements run with lent rights?
+ *		Checking the code that our statements would run with lent rights.
  *
  * Writes run with the rights of the store's owner, on behalf of callers who have
- * none.  What the owner added to the tables runs with them: triggers, defaults,
- * checks, expressions of indexes, rules, whatever foreign keys cascade to.  Each
- * function that could run is looked at by safefunction.c before the statement
- * is: before it is planned, since the planner evaluates what is constant, and
- * after its tables are locked, since nobody can add a trigger then.
+ * no rights on the tables.  Everything that the owner added to the tables runs
+ * with these rights, too: triggers, defaults, check constraints, expressions of
+ * indexes, rules, and the triggers of tables that foreign keys cascade to.  All
+ * functions that a statement could run are passed to safefunction.c, before the
+ * statement is planned, because the planner evaluates constant expressions, and
+ * after its tables are locked, because triggers cannot be added then.
  *
- * Queries tell what a statement does by itself, relations what comes with them.
- * All is remembered until a catalog that it depends on changes.  What is known
- * holds for a state of the catalogs, which is noted last, so that an error on
- * the way leaves nothing that is half known.
+ * The functions that a statement calls itself are found in its query tree; those
+ * that come with a relation, in the relation cache and the catalogs.  Results are
+ * kept until a catalog that they depend on changes.  They are marked valid last,
+ * so that an error on the way leaves no incomplete result behind.
  */
 #include "postgres.h"
 
@@ -71,29 +72,29 @@ typedef enum Use
 typedef struct UsedRelation
 {
 	Oid			relation;
-	LOCKMODE	mode;			/* NoLock: that is taken for a moment only */
+	LOCKMODE	mode;			/* NoLock: no lock to be kept */
 	int			uses;
 	int			followed;		/* uses whose foreign keys were followed */
 } UsedRelation;
 
-/* The state of a look at code. */
+/* The state of a check. */
 typedef struct Look
 {
-	FunctionPlace place;		/* where the code would run from */
-	bool		found;			/* functions that are not PostgreSQL's own */
+	FunctionPlace place;		/* where the code would be run from */
+	bool		found;			/* user-defined functions were found */
 	bool		writes;			/* there are queries that write */
-	bool		note;			/* note the relations of queries */
+	bool		note;			/* collect the relations of queries */
 	UsedRelation *used;
 	int			nused;
 	int			capacity;
 } Look;
 
-/* A relation that was looked at. */
+/* The result of checking a relation. */
 typedef struct Verdict
 {
 	Oid			relation;
 	int			safe;			/* uses that are safe */
-	int			runs;			/* those that run functions of others */
+	int			runs;			/* those that run user-defined functions */
 } Verdict;
 
 static HTAB *verdicts = NULL;
@@ -101,14 +102,14 @@ static uint64 verdicts_state = 0;	/* the state that they hold for */
 static uint64 changes = 1;
 static bool domains_seen = false;
 
-/* The state of the catalogs that a verdict depends on. */
+/* A number that changes whenever a verdict may have become wrong. */
 static uint64
 CurrentState(void)
 {
 	return changes + StoreChanges() + SafeFunctionChanges();
 }
 
-/* A relation changed.  If it was looked at, what is known may be wrong. */
+/* Relation cache callback: forget the verdicts if one is on this relation. */
 static void
 RelationChanged(Datum arg pg_attribute_unused(), Oid relid)
 {
@@ -117,7 +118,10 @@ RelationChanged(Datum arg pg_attribute_unused(), Oid relid)
 		changes++;
 }
 
-/* A constraint changed.  Those of tables are told by their relations. */
+/*
+ * Catalog cache callback: changed constraints of domains are not reported in any
+ * other way, as those of tables are by their relation.
+ */
 static void
 ConstraintChanged(Datum arg pg_attribute_unused(), int cacheid pg_attribute_unused(),
 				  uint32 hashvalue pg_attribute_unused())
@@ -126,7 +130,7 @@ ConstraintChanged(Datum arg pg_attribute_unused(), int cacheid pg_attribute_unus
 		changes++;
 }
 
-/* Listen to what verdicts depend on. */
+/* Register for changes of what verdicts depend on. */
 void
 OwnerCodeInit(void)
 {
@@ -135,8 +139,8 @@ OwnerCodeInit(void)
 }
 
 /*
- * Returns true while rights are lent: StoreBegin() marks the time as the checks
- * of foreign keys do, and the end of a transaction or an error ends it.
+ * Returns true while rights are lent.  StoreBegin() sets the same flag as the
+ * checks of foreign keys, and an error resets it.
  */
 bool
 OwnerCodeApplies(void)
@@ -148,7 +152,7 @@ OwnerCodeApplies(void)
 
 static bool CheckNode(Node *node, void *arg);
 
-/* Note a relation that is used, once. */
+/* Add a relation to those that are used, or a use to what is known of it. */
 static void
 NoteRelation(Look *look, Oid relation, LOCKMODE mode, int uses)
 {
@@ -173,7 +177,7 @@ NoteRelation(Look *look, Oid relation, LOCKMODE mode, int uses)
 	used->uses |= uses;
 }
 
-/* What a query does with the relation that it writes to. */
+/* The uses of the relation that a query writes to. */
 static int
 UsesOfTarget(const Query *query)
 {
@@ -190,7 +194,7 @@ UsesOfTarget(const Query *query)
 	}
 }
 
-/* Note the relations of a query.  Catalogs, which a rule may read, are no matter. */
+/* Collect the relations of a query, except catalogs, which a rule may read. */
 static void
 NoteQuery(Look *look, const Query *query)
 {
@@ -209,7 +213,7 @@ NoteQuery(Look *look, const Query *query)
 	}
 }
 
-/* Check the functions of a query. */
+/* Check the functions that a query calls, and collect its relations. */
 static bool
 CheckQuery(Look *look, Query *query)
 {
@@ -224,7 +228,7 @@ CheckQuery(Look *look, Query *query)
 	return false;
 }
 
-/* Check an expression as catalogs store it; NULL if there is none. */
+/* Check an expression in its stored form; NULL if there is none. */
 static void
 CheckStored(Look *look, const char *expression)
 {
@@ -232,7 +236,7 @@ CheckStored(Look *look, const char *expression)
 		(void) CheckNode(stringToNode(expression), look);
 }
 
-/* Check an expression in a column of a catalog. */
+/* Check an expression that is stored in a column of a catalog. */
 static void
 CheckColumn(Look *look, int cache, HeapTuple tuple, AttrNumber column)
 {
@@ -243,7 +247,7 @@ CheckColumn(Look *look, int cache, HeapTuple tuple, AttrNumber column)
 		CheckStored(look, TextDatumGetCString(value));
 }
 
-/* The type that a domain is over; InvalidOid if the type is no domain. */
+/* The base type of a domain; InvalidOid if the type is not a domain. */
 static Oid
 DomainOver(Oid type)
 {
@@ -259,7 +263,7 @@ DomainOver(Oid type)
 	return over;
 }
 
-/* Check the constraints of a type: a domain, and the domains that it is over. */
+/* Check the constraints of a domain, and of the domains that it is based on. */
 static void
 CheckDomain(Look *look, Oid type)
 {
@@ -281,7 +285,7 @@ CheckDomain(Look *look, Oid type)
 	table_close(constraints, AccessShareLock);
 }
 
-/* Check one function. */
+/* Check a function; false means that the walk goes on. */
 static bool
 CheckFunction(Oid function, void *arg)
 {
@@ -291,7 +295,7 @@ CheckFunction(Oid function, void *arg)
 	return false;
 }
 
-/* Check whatever a query or an expression consists of. */
+/* Walk through a query or an expression, checking all functions. */
 static bool
 CheckNode(Node *node, void *arg)
 {
@@ -311,7 +315,7 @@ CheckNode(Node *node, void *arg)
 
 /*
  * Check the functions and operators of an operator class.  Only superusers can
- * make one, of functions that need not be theirs.
+ * create one, but its functions may belong to others.
  */
 static void
 CheckOperatorClass(Look *look, Oid opclass)
@@ -338,7 +342,7 @@ CheckOperatorClass(Look *look, Oid opclass)
 	ReleaseSysCacheList(operators);
 }
 
-/* Check what an index computes. */
+/* Check the functions that an index calls. */
 static void
 CheckIndex(Look *look, Oid index)
 {
@@ -359,9 +363,10 @@ CheckIndex(Look *look, Oid index)
 }
 
 /*
- * Check what the planner may evaluate of a relation: what is constant in the
- * expressions of indexes, statistics and checks.  Cached expressions are not
- * asked for, because PostgreSQL evaluates them to cache them.
+ * Check the functions that planning a statement on a relation may call: those in
+ * constant parts of the expressions of its indexes, statistics and constraints.
+ * The expressions are read from the catalogs, because asking the relation cache
+ * for them evaluates them.
  */
 static void
 CheckPlanned(Look *look, Relation relation)
@@ -399,7 +404,7 @@ Fires(const Trigger *trigger, Use use)
 		(use == USE_DELETE && TRIGGER_FOR_DELETE(trigger->tgtype));
 }
 
-/* Check what computes the columns of new rows. */
+/* Check the functions that compute columns of new rows. */
 static void
 CheckColumns(Look *look, TupleDesc descriptor)
 {
@@ -413,8 +418,8 @@ CheckColumns(Look *look, TupleDesc descriptor)
 }
 
 /*
- * Check what runs when rows are written.  A look into a catalog may replace the
- * triggers of the relation's cache entry, so a copy is walked through.
+ * Check the functions that writing to a relation may call.  Reading a catalog may
+ * rebuild the relation's cache entry, hence the copy of its triggers.
  */
 static void
 CheckWritten(Look *look, Relation relation, Use use)
@@ -443,9 +448,9 @@ CheckWritten(Look *look, Relation relation, Use use)
 }
 
 /*
- * Follow a trigger of a foreign key to the table at the other end.  What the key
- * cascades to is written; where it only looks, a statement is planned.  Keys that
- * are never updated, as those of documents, are not looked for.
+ * Follow a foreign key's trigger to the other table.  If the key cascades, that
+ * table is written to; otherwise a query on it is planned.  Primary keys are never
+ * updated, so that nobody asks whether others refer to the old value.
  */
 static void
 FollowKey(Look *look, const Trigger *trigger, int uses, Oid primary_key)
@@ -490,8 +495,8 @@ FollowKey(Look *look, const Trigger *trigger, int uses, Oid primary_key)
 }
 
 /*
- * Lock a relation, and note those that writing to it leads to.  A table that a
- * key cascades to may be partitioned.
+ * Lock a relation, and collect those that writing to it leads to.  A table that a
+ * foreign key cascades to may be partitioned.
  */
 static void
 FollowRelation(Look *look, int which)
@@ -521,7 +526,7 @@ FollowRelation(Look *look, int which)
 	relation_close(relation, NoLock);
 }
 
-/* Lock all relations that are used, and find those that come with them. */
+/* Lock all relations that are used, and collect those that they lead to. */
 static void
 FollowRelations(Look *look)
 {
@@ -539,7 +544,7 @@ FollowRelations(Look *look)
 	}
 }
 
-/* Check one use of a relation; returns true if functions of others run. */
+/* Check one use of a relation; returns true if user-defined functions run. */
 static bool
 CheckUse(Relation relation, Use use, bool written)
 {
@@ -559,8 +564,8 @@ CheckUse(Relation relation, Use use, bool written)
 }
 
 /*
- * Check a relation, as far as it was not yet.  What comes with it runs as its
- * owner, also where a foreign key leads to it.
+ * Check a relation, unless its verdict is known.  Its code runs as its owner, also
+ * where a foreign key leads to it.
  */
 static void
 CheckRelation(Look *look, const UsedRelation *used)
@@ -587,7 +592,7 @@ CheckRelation(Look *look, const UsedRelation *used)
 
 /* --- remembering ---------------------------------------------------------- */
 
-/* Get ready to look at relations; verdicts of another state are forgotten. */
+/* Start checking relations, forgetting verdicts of another state. */
 static void
 BeginVerdicts(uint64 state)
 {
@@ -605,7 +610,7 @@ BeginVerdicts(uint64 state)
 	verdicts_state = 0;
 }
 
-/* The verdicts hold if nothing changed meanwhile. */
+/* The verdicts are valid if nothing has changed meanwhile. */
 static void
 EndVerdicts(uint64 state)
 {
@@ -613,7 +618,7 @@ EndVerdicts(uint64 state)
 		verdicts_state = state;
 }
 
-/* Keep what was found of a statement. */
+/* Keep the result of checking a statement. */
 static void
 Remember(OwnerCode *code, const Look *look, uint64 state)
 {
@@ -631,7 +636,7 @@ Remember(OwnerCode *code, const Look *look, uint64 state)
 	code->checked = state;
 }
 
-/* Look at a statement and at all that comes with it. */
+/* Check a statement and all relations that it leads to. */
 static void
 CheckAnew(OwnerCode *code, OwnerQueries queries, void *arg)
 {
@@ -653,9 +658,9 @@ CheckAnew(OwnerCode *code, OwnerQueries queries, void *arg)
 }
 
 /*
- * Refuse a statement that would run code which is not safe with the rights that
- * are lent.  It must be run next: its relations are locked now, as it will lock
- * them itself, so that nothing can be added to them before it does.
+ * Refuse a statement that would run unsafe code with lent rights.  Its relations
+ * are locked first, as running it would lock them, so that the result still holds
+ * when it runs.
  */
 void
 OwnerCodeCheck(OwnerCode *code, OwnerQueries queries, void *arg)
@@ -673,9 +678,8 @@ OwnerCodeCheck(OwnerCode *code, OwnerQueries queries, void *arg)
 }
 
 /*
- * The same for a table that is open, to be read or written without a statement:
- * it must be of the store's owner, and the expressions of its indexes are looked
- * at, because opening them may evaluate what is constant.
+ * The same for a table that is locked, and is to be read or written without a
+ * statement.  Opening its indexes for that may evaluate their expressions.
  */
 void
 OwnerCodeCheckTable(Oid table)
@@ -698,7 +702,7 @@ OwnerCodeCheckTable(Oid table)
 	} while (SharedInvalidMessageCounter != received);
 }
 
-/* Forget what is known of a statement. */
+/* Forget the result of checking a statement. */
 void
 OwnerCodeForget(OwnerCode *code)
 {

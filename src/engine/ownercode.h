@@ -1,6 +1,6 @@
 /*
  * ownercode.h
- *		What others' code would our statements run with lent rights?
+ *		Checking the code that our statements would run with lent rights.
  */
 #ifndef DMS_OWNERCODE_H
 #define DMS_OWNERCODE_H
@@ -17,12 +17,11 @@ typedef struct OwnerLock
 	LOCKMODE	mode;
 } OwnerLock;
 
-/* What is known of a statement; all zero if nothing is. */
+/* The result of checking a statement; all zero if it was not checked. */
 typedef struct OwnerCode
 {
-	uint64		checked;		/* the state of the catalogs that it is known
-								 * for */
-	bool		runs;			/* it writes, and others' functions run */
+	uint64		checked;		/* the state of the catalogs that it holds for */
+	bool		runs;			/* it writes and runs user-defined functions */
 	OwnerLock  *locks;
 	int			nlocks;
 } OwnerCode;

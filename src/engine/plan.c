@@ -212,9 +212,9 @@ PlanNow(const Statement *statement)
 }
 
 /*
- * The rewritten queries of a prepared plan.  Where they are not valid any more,
- * they are made anew: PostgreSQL would do so only when it plans, which is too
- * late to look at them.
+ * The rewritten queries of a prepared plan.  If they are not valid any more, the
+ * statement is analyzed again: PostgreSQL does that only when it plans, which is
+ * too late for a check.
  */
 static List *
 PlanQueries(void *arg)
@@ -234,11 +234,10 @@ PlanQueries(void *arg)
 }
 
 /*
- * Get ready to run a plan with lent rights: refuse code of others that is not
- * safe.  What runs must not depend on settings of the caller's that decide what
- * a text means: names that functions in C look up are not found by the caller's
- * search path, and a backslash in a string is one.  Returns the nest level of
- * settings that is to be ended after the statement, or 0.
+ * Get ready to run a plan, if with lent rights: refuse unsafe code.  Functions
+ * that run must not depend on settings of the caller that determine the meaning
+ * of names and string literals; functions in C may have no search_path of their
+ * own.  Returns the nest level of settings to be passed to EndRights().
  */
 static int
 LendRights(OwnerCode *code, SPIPlanPtr plan)
@@ -258,10 +257,7 @@ LendRights(OwnerCode *code, SPIPlanPtr plan)
 	return nestlevel;
 }
 
-/*
- * The statement is over.  Settings that code of others changed meanwhile go back
- * to what they were: they are the caller's.
- */
+/* Restore the caller's settings, also those that user-defined code changed. */
 static void
 EndRights(int nestlevel)
 {
@@ -305,8 +301,8 @@ StatementRun(Statement *statement, Datum *values, const char *nulls,
 }
 
 /*
- * Refuse a statement as running it would, without running it: it says what a
- * trigger of the store's own is about to do.
+ * Refuse a statement as running it would, without running it.  Such a statement
+ * stands for what a trigger of the store is going to do.
  */
 void
 StatementCheck(Statement *statement)

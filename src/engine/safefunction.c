@@ -1,21 +1,21 @@
 /*
  * safefunction.c
- *		May a function run with rights that are lent to a caller?
+ *		Deciding whether a function may run with lent rights.
  *
- * A function in SQL or in a procedural language looks names up when it runs, by
- * the search path of whoever caused it to run.  Whatever that path is, the
- * temporary tables, views and types of the session are found by it.  So a
- * function that runs as another role must bring a search_path of its own, in
- * which pg_temp is last, and the schemas before it must be closed to others.
- * And whoever owns a function decides what it does, so the owner must be a role
- * that has the rights that the function runs with anyway.
+ * Functions in SQL and in procedural languages look up names at run time, by the
+ * search path of the session, in which the caller's temporary tables and types
+ * are always found.  So a function that runs as another role than the caller must
+ * set a search_path of its own, with pg_temp as its last schema, and without
+ * schemas in which other roles can create objects.  Since the owner of a function
+ * can replace it, the owner must be a role that has the rights that the function
+ * runs with.
  *
- * The end of the transaction comes when no rights are lent any more.  A function
- * that waits for it would run as the caller, who must not run code of others any
- * more than they may run the caller's: it needs rights of its own.
+ * At the end of the transaction no rights are lent any more, so a deferrable
+ * trigger may run as the caller.  Its function must be SECURITY DEFINER, or the
+ * owner of the store would get the rights of the caller.
  *
- * PostgreSQL's own functions, and those in C, are as good as the server itself:
- * only superusers can make them.
+ * Built-in functions and functions in C are trusted: only superusers can create
+ * them.
  */
 #include "postgres.h"
 
@@ -42,47 +42,47 @@
 #include "utils/syscache.h"
 #include "utils/varlena.h"
 
-/* Functions that were looked at, by the hash values that tell of changes. */
-static HTAB *looked_at = NULL;
+/* Hash values, in the catalog cache, of the functions that were checked. */
+static HTAB *checked_functions = NULL;
 static uint64 changes = 0;
 
-/* A function changed: of interest if it was looked at. */
+/* Catalog cache callback: count changes of functions that were checked. */
 static void
 FunctionChanged(Datum arg pg_attribute_unused(), int cacheid pg_attribute_unused(),
 				uint32 hashvalue)
 {
 	if (hashvalue == 0 ||
-		(looked_at != NULL && hash_search(looked_at, &hashvalue, HASH_FIND, NULL) != NULL))
+		(checked_functions != NULL && hash_search(checked_functions, &hashvalue, HASH_FIND, NULL) != NULL))
 		changes++;
 }
 
-/* Listen to changes of functions. */
+/* Register for changes of functions. */
 void
 SafeFunctionInit(void)
 {
 	CacheRegisterSyscacheCallback(PROCOID, FunctionChanged, (Datum) 0);
 }
 
-/* Changes whenever a function that was looked at may have changed. */
+/* A number that changes whenever a checked function may have changed. */
 uint64
 SafeFunctionChanges(void)
 {
 	return changes;
 }
 
-/* Note that a function is looked at. */
+/* Count changes of this function from now on. */
 static void
 NoteFunction(Oid function)
 {
 	uint32		hashvalue = GetSysCacheHashValue1(PROCOID, ObjectIdGetDatum(function));
 	HASHCTL		control = {.keysize = sizeof(uint32),.entrysize = sizeof(uint32)};
 
-	if (looked_at == NULL)
-		looked_at = hash_create("dms functions looked at", 32, &control, HASH_ELEM | HASH_BLOBS);
-	(void) hash_search(looked_at, &hashvalue, HASH_ENTER, NULL);
+	if (checked_functions == NULL)
+		checked_functions = hash_create("dms checked functions", 32, &control, HASH_ELEM | HASH_BLOBS);
+	(void) hash_search(checked_functions, &hashvalue, HASH_ENTER, NULL);
 }
 
-/* Raise that a function must not run, why not, and what to do. */
+/* Report that a function must not run, why, and what to do about it. */
 static void
 pg_attribute_noreturn()
 Refuse(Oid function, const FunctionPlace *place, const char *why, const char *hint)
@@ -96,7 +96,7 @@ Refuse(Oid function, const FunctionPlace *place, const char *why, const char *hi
 	ReportError(PROBLEM_STORE_UNSAFE, hint, "function %s %s", signature, why);
 }
 
-/* The search_path that a function sets; NULL if it sets none. */
+/* The search_path that a function sets, or NULL. */
 static char *
 FunctionPath(HeapTuple tuple)
 {
@@ -142,8 +142,9 @@ OthersMayCreate(HeapTuple schema, Oid role)
 }
 
 /*
- * What is wrong with a schema in a search path; NULL if nothing is.  One that is
- * not there finds nothing, and is looked at again when there is one.
+ * Returns what makes a schema unsafe in the search path of a function that runs
+ * as the role, or NULL.  A schema that does not exist is safe; if it is created,
+ * the function is checked again.
  */
 static const char *
 SchemaFault(const char *name, Oid role)
@@ -169,8 +170,8 @@ SchemaFault(const char *name, Oid role)
 }
 
 /*
- * What is wrong with the search path of a function that runs as a role; NULL if
- * nothing is.  A path that does not name pg_temp has it in front.
+ * Returns what makes the search path of a function that runs as the role unsafe,
+ * or NULL.  If a path does not name pg_temp, it is searched first.
  */
 static const char *
 PathFault(const char *path, Oid role)
@@ -193,7 +194,7 @@ PathFault(const char *path, Oid role)
 	return NULL;
 }
 
-/* Refuse a function of another role. */
+/* Refuse a function whose owner does not have the rights that it runs with. */
 static void
 CheckOwner(Oid function, const FunctionPlace *place, Oid owner)
 {
@@ -205,7 +206,7 @@ CheckOwner(Oid function, const FunctionPlace *place, Oid owner)
 						quote_identifier(GetUserNameFromId(place->runs_as, false))));
 }
 
-/* Refuse a function that would look names up by the path of the caller. */
+/* Refuse a function that could find the caller's objects by their names. */
 static void
 CheckPath(Oid function, const FunctionPlace *place, HeapTuple tuple)
 {
@@ -222,7 +223,7 @@ CheckPath(Oid function, const FunctionPlace *place, HeapTuple tuple)
 						format_procedure_qualified(function)));
 }
 
-/* Refuse a function that would run as the caller. */
+/* Refuse a function that could run as the caller. */
 static void
 CheckDeferred(Oid function, const FunctionPlace *place, HeapTuple tuple)
 {
@@ -233,7 +234,7 @@ CheckDeferred(Oid function, const FunctionPlace *place, HeapTuple tuple)
 						format_procedure_qualified(function)));
 }
 
-/* An aggregate runs the functions that it is made of. */
+/* Check the functions that an aggregate consists of. */
 static void
 CheckAggregate(Oid aggregate, const FunctionPlace *place)
 {
@@ -253,8 +254,8 @@ CheckAggregate(Oid aggregate, const FunctionPlace *place)
 }
 
 /*
- * Refuse a function that must not run from a place.  Returns false if it is one
- * of PostgreSQL's own.
+ * Refuse a function that must not run from this place.  Returns false if it is a
+ * built-in function.
  */
 bool
 SafeFunctionCheck(Oid function, const FunctionPlace *place)

@@ -1,17 +1,17 @@
 /*
  * safefunction.h
- *		May a function run with rights that are lent to a caller?
+ *		Deciding whether a function may run with lent rights.
  */
 #ifndef DMS_SAFEFUNCTION_H
 #define DMS_SAFEFUNCTION_H
 
 #include "postgres.h"
 
-/* A place that a function would run from. */
+/* The place that a function would be run from. */
 typedef struct FunctionPlace
 {
-	Oid			table;			/* because of which; InvalidOid: none of all */
-	Oid			runs_as;		/* the role that it runs as */
+	Oid			table;			/* the table it belongs to, or InvalidOid */
+	Oid			runs_as;		/* the role that it would run as */
 	bool		deferrable;		/* it may run at the end of the transaction */
 } FunctionPlace;
 

@@ -3,12 +3,12 @@
  *		Where the core tables are, who owns them, and the gate in front of them.
  *
  * Our statements find tables by name, and some of them run with the rights of
- * the store's owner.  A name is no identity, though: whoever owns a schema can
- * rename it, drop what is in it, and put something else there.  So before any
- * rights are used, the names must lead where they should: the schema "dms" is
- * that of the extension, the core tables are ordinary tables that belong to one
- * role, and the schema belongs to a role that has the rights of the owner
- * anyway.  All of it is looked up once and forgotten when a catalog changes.
+ * the store's owner.  But a name is not an identity: the owner of a schema can
+ * rename it, or drop a table in it and create another.  So before the rights of
+ * the store's owner are used, we check that the schema "dms" is that of the
+ * extension, that the core tables are ordinary tables that belong to one role,
+ * and that the schema belongs to a role that has the rights of that role.  The
+ * result is kept until one of the catalogs changes.
  *
  * The gate is the table lock on dms.ReferenceEdge: writers pass it in
  * RowExclusive, a deploy closes it with ShareRowExclusive, so that a deploy
@@ -92,8 +92,8 @@ StoreInvalidate(Datum arg pg_attribute_unused(), Oid relid)
 }
 
 /*
- * A schema, a role or a database changed: names may lead elsewhere, and other
- * roles may have other rights.
+ * Catalog cache callback for schemas, roles and databases: names may have another
+ * meaning now, and roles may have other rights.
  */
 static void
 StoreForget(Datum arg pg_attribute_unused(), int cacheid pg_attribute_unused(),
@@ -105,7 +105,7 @@ StoreForget(Datum arg pg_attribute_unused(), int cacheid pg_attribute_unused(),
 	changes++;
 }
 
-/* Define the settings of this module and listen to what its caches depend on. */
+/* Define the settings of this module and register its callbacks. */
 void
 StoreInit(void)
 {
@@ -121,7 +121,7 @@ StoreInit(void)
 	CacheRegisterSyscacheCallback(DATABASEOID, StoreForget, (Datum) 0);
 }
 
-/* Raise that the store is not as it must be to be used, and what helps. */
+/* Report that the store is not in a state to be used, and what to do about it. */
 static void
 pg_attribute_noreturn()
 RefuseStore(const char *message, const char *hint)
@@ -222,7 +222,7 @@ StoreExists(void)
 	return FindTables();
 }
 
-/* Raise that a core table is not there, but others are. */
+/* Report that a core table is missing while others exist. */
 static void
 pg_attribute_noreturn()
 RefuseMissing(StoreTableId id)
@@ -245,9 +245,9 @@ StoreTable(StoreTableId id)
 }
 
 /*
- * Returns true if a role may own what runs with the rights of the owner: the
- * owner itself, and who has its rights anyway.  The owner of the database is not
- * one of these.
+ * Returns true if a role may control what is done with the rights of the owner:
+ * the owner itself, superusers, and roles that have the rights of the owner.  The
+ * owner of the database is not trusted by itself.
  */
 bool
 StoreTrusts(Oid owner_role, Oid role)
@@ -274,8 +274,8 @@ RoleName(Oid role)
 }
 
 /*
- * Whoever owns a schema can replace what is in it, so it must be a role that has
- * the rights of the store's owner.
+ * Refuse a schema whose owner, who can replace the tables in it, does not have the
+ * rights of the store's owner.
  */
 void
 StoreCheckSchema(Oid schema, Oid owner_role)
@@ -306,7 +306,7 @@ RelationName(const FormData_pg_class *form)
 	return psprintf("%s.%s", get_namespace_name(form->relnamespace), NameStr(form->relname));
 }
 
-/* Raise that a table of the store, or its sequence, is another role's. */
+/* Report that a table of the store, or its sequence, belongs to another role. */
 static void
 pg_attribute_noreturn()
 RefuseOwner(const FormData_pg_class *form, Oid owner_role)
@@ -322,7 +322,7 @@ RefuseOwner(const FormData_pg_class *form, Oid owner_role)
 						 quote_identifier(owner_name)));
 }
 
-/* Returns true if a relation is its rows and nothing else. */
+/* Returns true if a relation is of this kind, and permanent, and stands alone. */
 static bool
 IsOrdinary(const FormData_pg_class *form, char kind)
 {
@@ -332,10 +332,10 @@ IsOrdinary(const FormData_pg_class *form, char kind)
 }
 
 /*
- * A relation that we use with the rights of the store's owner must belong to
- * that role, and be of the kind that we take it for.  A view or a foreign table
- * is code; partitions, and tables that inherit, may belong to others.  What the
- * table itself inherits from is of no concern.
+ * Refuse a relation that does not belong to the store's owner, or is not of the
+ * expected kind.  Views and foreign tables run code; partitions and inheriting
+ * tables may belong to other roles.  Tables that this one inherits from do not
+ * matter.
  */
 void
 StoreCheckRelation(Oid relation, char kind, Oid owner_role)
@@ -355,7 +355,7 @@ StoreCheckRelation(Oid relation, char kind, Oid owner_role)
 	ReleaseSysCache(tuple);
 }
 
-/* The owner of dms.Document, if everything else of the store is consistent with it. */
+/* Returns the owner of dms.Document, after checking everything else against it. */
 static Oid
 CheckOwner(void)
 {
@@ -374,9 +374,8 @@ CheckOwner(void)
 }
 
 /*
- * The role that owns the store: the one that deployed it.  To be asked for
- * wherever its rights are to be used, since this is where all that they rest on
- * is checked.
+ * The role that owns the store: the one that deployed it.  Whoever uses its rights
+ * must call this, because it makes sure that they are used on the right tables.
  */
 Oid
 StoreOwner(void)
@@ -449,9 +448,9 @@ StoreLockModels(void)
 }
 
 /*
- * Queue behind other deploys, until the end of the transaction.  The lock is one
- * on the schema, in a mode that does not keep others from creating tables in
- * it: unlike an advisory lock, not everybody can take it and keep it.
+ * Wait for other deploys, and make later ones wait until the end of the
+ * transaction.  The lock is on the schema, in a mode that does not block CREATE
+ * TABLE.  Unlike an advisory lock, it cannot be held by arbitrary roles.
  */
 void
 StoreDeployLock(void)

@@ -2,16 +2,16 @@
  * access.c
  *		dms.grant_access(), and grants on what a deploy creates.
  *
- * Which level has what is written in SQL in the install script.  Who has a level
- * is told by the grants themselves: there is no list that could differ from
+ * Which level has what is written in SQL in the install script.  Which role has
+ * which level follows from the grants: there is no list that could differ from
  * them, and a role that is dropped or renamed takes its grants along.
  *
- * Grants on the store are statements of its owner.  Those on the extension are
- * given in the name of its functions' owner, usually a superuser, who is not
- * there to run statements for others: rights are set in the catalogs, by OID, on
- * the extension's schema and on its members alone.  With the owner as grantor, a
- * dump tells nothing of who called us, and can be restored by anybody who may
- * create the extension.
+ * Grants on the store are statements that run as its owner.  Grants on the
+ * extension are given in the name of the owner of its functions, usually a
+ * superuser, but no statement runs as that role: rights are set in the catalogs,
+ * by OID, on the extension's schema and on its member functions only.  Since the
+ * grantor is the owner, a dump does not depend on who called grant_access(), and
+ * can be restored by any role that may create the extension.
  */
 #include "postgres.h"
 
@@ -111,7 +111,7 @@ GrantOnStore(const char *role, const char *level)
 		ExecuteSql(statements[i]);
 }
 
-/* The rights on an object; where none were ever set, those of a new one. */
+/* The access control list of an object; the default if it has none. */
 static Acl *
 ObjectRights(const Catalog *catalog, HeapTuple tuple, Oid owner)
 {
@@ -121,7 +121,7 @@ ObjectRights(const Catalog *catalog, HeapTuple tuple, Oid owner)
 	return isnull ? acldefault(catalog->type, owner) : DatumGetAclPCopy(value);
 }
 
-/* Replace the rights on an object, and the note of the roles that they name. */
+/* Replace the access control list of an object. */
 static void
 ReplaceRights(const Catalog *catalog, Relation relation, HeapTuple tuple, Oid object, Oid owner,
 			  const Acl *before, Acl *after)
@@ -167,7 +167,7 @@ SetRight(const Catalog *catalog, Oid object, Oid role, AclMode right, bool given
 	table_close(relation, RowExclusiveLock);
 }
 
-/* Note a routine, if it is one of the extension's own. */
+/* Add a routine, unless it has another schema or owner. */
 static void
 AddMember(Member *members, int *n, Oid routine, Oid schema, Oid owner)
 {
@@ -186,8 +186,9 @@ AddMember(Member *members, int *n, Oid routine, Oid schema, Oid owner)
 }
 
 /*
- * The routines that are members of the extension.  Its owner may add routines of
- * their own to it, which belong to them and not to the owner of the others.
+ * The routines that are members of the extension.  Members that do not belong to
+ * the owner of the calling function are left out: the owner of the extension may
+ * have added them.
  */
 static Member *
 ReadMembers(Oid function, int *n)
@@ -227,7 +228,7 @@ ReadMembers(Oid function, int *n)
 	return members;
 }
 
-/* Give or take the routines of one name; the extension must have some. */
+/* Grant or revoke EXECUTE on the member routines of this name. */
 static void
 SetRoutines(const Member *members, int n, const char *name, Oid role, bool given)
 {
@@ -246,8 +247,8 @@ SetRoutines(const Member *members, int n, const char *name, Oid role, bool given
 }
 
 /*
- * Give a role what its level needs of the extension, and take what is above it.
- * The levels come in ascending order, the first being for everybody.
+ * Give a role the functions of its level, and revoke those of higher levels.  The
+ * levels are listed in ascending order; the first is for everybody.
  */
 static void
 GrantOnExtension(Oid role, const char *level, Oid function)

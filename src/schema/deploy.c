@@ -134,8 +134,8 @@ CheckLockCapacity(const DdlPlan *plan)
 }
 
 /*
- * Note a schema whose owner does not have our rights: it could replace the
- * tables that we create there.
+ * Refuse a schema whose owner, who could replace the tables that we create in it,
+ * does not have our rights.
  */
 static void
 RefuseSchemaOfOther(ApiSchema *schema, const char *name)
