@@ -84,6 +84,7 @@ sub finish
 {
 	my ($self) = @_;
 
+	$self->{timeout}->start;
 	$self->{psql}->finish;
 	return;
 }
