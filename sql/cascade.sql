@@ -200,6 +200,29 @@ DELETE FROM edfi.CourseOffering WHERE DocumentId = (SELECT max(DocumentId) FROM 
 SELECT dms.recompute_identities(ARRAY[:lost]);
 ROLLBACK;
 
+-- An identity that a document would get, and that another has against all rules, is
+-- told with both documents.
+BEGIN;
+SET LOCAL client_min_messages = warning;
+UPDATE dms.ReferentialIdentity SET ReferentialId = dms.referential_id('Ed-Fi', 'CourseOffering',
+	ARRAY['$.localCourseCode', '$.schoolReference.schoolId', '$.sessionReference.schoolId', '$.sessionReference.schoolYear', '$.sessionReference.sessionName'],
+	ARRAY['C2', '1', '1', '2025', 'Summer']) WHERE ResourceName = 'Course';
+\set VERBOSITY terse
+DO $$
+DECLARE
+	small uuid := (SELECT DocumentUuid FROM dms.Document JOIN edfi.Session USING (DocumentId) WHERE SessionName = 'Spring');
+	detail json;
+BEGIN
+	PERFORM dms.update_document(small, session('Summer'));
+EXCEPTION WHEN unique_violation THEN
+	GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL;
+	RAISE WARNING '%: %', SQLERRM, regexp_replace(detail ->> 'errors', 'ocument [0-9]+', 'ocument N', 'g');
+	RAISE WARNING 'both documents: %', (SELECT array_agg(d.ResourceName ORDER BY d.ResourceName)
+		FROM regexp_matches(detail ->> 'errors', 'ocument ([0-9]+)', 'g') AS m (id) JOIN dms.Document AS d ON d.DocumentId = m.id[1]::bigint);
+END $$;
+\set VERBOSITY default
+ROLLBACK;
+
 -- An etag that cannot grow is an error, as it would be in SQL.
 BEGIN;
 UPDATE dms.Document SET Etag = 9223372036854775807 FROM edfi.CourseOffering AS o JOIN edfi.Session AS s ON s.DocumentId = o.Session_DocumentId

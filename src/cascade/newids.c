@@ -14,6 +14,7 @@
 #include "base/uuid.h"
 #include "cascade/newids.h"
 #include "catalog/pg_type.h"
+#include "document/resolve.h"
 #include "engine/keywrite.h"
 #include "engine/plan.h"
 #include "fmgr.h"
@@ -286,48 +287,75 @@ ReplaceOneByOne(NewIds *list)
 #define ReplaceOneByOne(list) 0
 #endif
 
-/* The document that was to get an id which is taken. */
+/* Note the ids of a list that other documents have. */
 static void
-RaiseTaken(const NewIds *list, const ErrorData *error)
+NoteTaken(Problem *problem, const NewIds *list)
 {
-	const char *at = error->detail ? strstr(error->detail, ")=(") : NULL;
-	char	   *text = at ? pnstrdup(at + 3, 36) : NULL;
+	pg_uuid_t  *ids = palloc_extended(sizeof(pg_uuid_t) * Max(list->n, 1), MCXT_ALLOC_HUGE);
+	IdSet	   *set;
+
+	for (int i = 0; i < list->n; i++)
+		ids[i] = list->ids[i].id;
+	set = IdSetMake(ids, list->n);
+	SnapshotBeginLatest();
+	IdSetLookUp(set);
+	SnapshotEnd();
+	for (int i = 0; i < list->n; i++)
+	{
+		int64		holder = IdSetFind(set, &ids[i]);
+
+		if (holder != 0 && holder != list->ids[i].document_id)
+			ProblemNote(problem, "Document " INT64_FORMAT " would become a %s.%s that exists already: document " INT64_FORMAT " (ReferentialId %s).",
+						list->ids[i].document_id, list->project, list->resource, holder, UuidText(&ids[i]));
+	}
+}
+
+/* Raise that ids are taken, and by which documents. */
+static void
+RaiseTaken(const NewIds *list)
+{
 	Problem    *problem = ProblemNew(PROBLEM_IDENTITY_TAKEN);
 
-	for (; list != NULL && text !=NULL; list = list->next)
-		for (int i = 0; i < list->n; i++)
-			if (strcmp(text, UuidText(&list->ids[i].id)) == 0)
-				ProblemNote(problem, "Document " INT64_FORMAT " would become a %s.%s that exists already (ReferentialId %s).",
-							list->ids[i].document_id, list->project, list->resource, text);
+	for (; list != NULL; list = list->next)
+		NoteTaken(problem, list);
 	ProblemRaise(problem, "a document that depends on the changed identity would get one that is taken");
 }
 
-/* Replace ids: all old ones go before the first new one comes. */
+/* Ids to be claimed, and how many of them are new. */
+typedef struct ClaimAttempt
+{
+	NewIds	   *list;
+	int64		changed;
+}			ClaimAttempt;
+
+static bool
+ClaimAll(void *arg)
+{
+	ClaimAttempt *attempt = arg;
+
+	for (NewIds *l = attempt->list; l != NULL; l = l->next)
+		attempt->changed += FAULT_SKIP("forget_first") ? ReplaceOneByOne(l) : ClaimNewIds(l);
+	return true;
+}
+
+/*
+ * Replace ids: all old ones go before the first new one comes.  They are claimed
+ * in a subtransaction, so that the store can still be asked which one was taken.
+ */
 int64
 NewIdsReplace(NewIds *list)
 {
-	MemoryContext context = CurrentMemoryContext;
-	volatile int64 changed = 0;
+	ClaimAttempt attempt = {.list = list};
+	ErrorData  *error;
+	bool		stays;
 
 	if (!FAULT_SKIP("forget_first"))
 		for (NewIds *l = list; l != NULL; l = l->next)
 			ForgetOldIds(l);
-	PG_TRY();
-	{
-		for (NewIds *l = list; l != NULL; l = l->next)
-			changed += FAULT_SKIP("forget_first") ? ReplaceOneByOne(l) : ClaimNewIds(l);
-	}
-	PG_CATCH();
-	{
-		ErrorData  *error;
-
-		if (geterrcode() != ERRCODE_UNIQUE_VIOLATION)
-			PG_RE_THROW();
-		MemoryContextSwitchTo(context);
-		error = CopyErrorData();
-		FlushErrorState();
-		RaiseTaken(list, error);
-	}
-	PG_END_TRY();
-	return changed;
+	error = AttemptCatch(ClaimAll, &attempt, &stays);
+	if (error != NULL && error->sqlerrcode == ERRCODE_UNIQUE_VIOLATION)
+		RaiseTaken(list);
+	if (error != NULL)
+		ReThrowError(error);
+	return attempt.changed;
 }
