@@ -43,33 +43,38 @@ ReferenceOfConstraint(const ResourceModel *model, const char *constraint)
 	return NULL;
 }
 
-/* The value that violated a foreign key, from "Key (column)=(123) is ..." */
-static int64
-ViolatingId(const ErrorData *error)
+/* How many references of the document are at this place of its model. */
+static int
+CountUses(const FlatDocument *flat, const ReferenceModel *reference)
 {
-	const char *at = error->detail ? strstr(error->detail, ")=(") : NULL;
+	int			n = 0;
 
-	return at ? strtoll(at + 3, NULL, 10) : 0;
+	for (int i = 0; i < flat->nuses; i++)
+		n += flat->uses[i].reference == reference;
+	return n;
 }
 
-/* Something that was there when we looked was deleted since. */
+/*
+ * Report that a document that was referred to has been deleted since it was looked
+ * up.  Of several in an array, the violation does not tell which: then all are
+ * named.
+ */
 static void
-RaiseUnresolved(const FlatDocument *flat, const ReferenceModel *reference,
-				const ErrorData *error)
+RaiseUnresolved(const FlatDocument *flat, const ReferenceModel *reference)
 {
 	Problem    *problem = ProblemNew(reference->descriptor ?
 									 PROBLEM_UNRESOLVED_DESCRIPTOR : PROBLEM_UNRESOLVED_REFERENCE);
-	int64		id = ViolatingId(error);
+	bool		one = CountUses(flat, reference) == 1;
 
 	for (int i = 0; i < flat->nuses; i++)
-		if (flat->uses[i].reference == reference &&
-			(id == 0 || flat->uses[i].document_id == id))
-			ProblemAt(problem, JsonTreePath(flat->uses[i].node), "%s.%s was deleted meanwhile.",
-					  reference->project, reference->resource);
+		if (flat->uses[i].reference == reference)
+			ProblemAt(problem, JsonTreePath(flat->uses[i].node), "%s.%s was deleted meanwhile%s.",
+					  reference->project, reference->resource, one ? "" : ", or another one in this array");
 	ProblemRaise(problem, "document refers to %s that do not exist",
 				 reference->descriptor ? "descriptors" : "documents");
 }
 
+/* Report that another document has the identity. */
 static void
 RaiseIdentityTaken(const FlatDocument *flat)
 {
@@ -117,7 +122,7 @@ ViolationRethrow(const FlatDocument *flat)
 	if (error->sqlerrcode == ERRCODE_FOREIGN_KEY_VIOLATION && reference != NULL)
 	{
 		FlushErrorState();
-		RaiseUnresolved(flat, reference, error);
+		RaiseUnresolved(flat, reference);
 	}
 	if (error->sqlerrcode == ERRCODE_UNIQUE_VIOLATION &&
 		IsIdentityKey(flat->model, error->constraint_name))
