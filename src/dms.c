@@ -14,6 +14,7 @@
 #include "modelcache.h"
 #include "ownercode.h"
 #include "report.h"
+#include "restrict.h"
 #include "safefunction.h"
 #include "store.h"
 #include "verify.h"
@@ -28,6 +29,7 @@ _PG_init(void)
 	StoreInit();
 	SafeFunctionInit();
 	OwnerCodeInit();
+	RestrictInit();
 	ReportInit();
 	ModelCacheInit();
 	BodyInit();
