@@ -813,11 +813,11 @@ BEGIN
 				COALESCE(v.documentid, m.documentid),
 				(SELECT d.DocumentUuid FROM dms.Document AS d
 					WHERE d.DocumentId = COALESCE(v.documentid, m.documentid)),
-				NULL::text, v.discriminator || ' in %2$s', m.discriminator || ' in %2$s'
+				NULL::text, v.discriminator || %3$L, m.discriminator || %3$L
 			FROM subclass AS v FULL JOIN member AS m ON m.documentid = v.documentid
 			WHERE v.discriminator IS DISTINCT FROM m.discriminator
 			  AND ($1 IS NULL OR COALESCE(v.discriminator, m.discriminator) = ANY ($1))$query$,
-			abstract.view_name, abstract.member_name) USING types, only_document;
+			abstract.view_name, abstract.member_name, ' in ' || abstract.member_name) USING types, only_document;
 	END LOOP;
 END
 $$;

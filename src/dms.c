@@ -12,6 +12,7 @@
 #include "document/body.h"
 #include "document/verify.h"
 #include "engine/ownercode.h"
+#include "engine/restrict.h"
 #include "engine/safefunction.h"
 #include "engine/store.h"
 #include "fmgr.h"
@@ -28,6 +29,7 @@ _PG_init(void)
 	StoreInit();
 	SafeFunctionInit();
 	OwnerCodeInit();
+	RestrictInit();
 	ReportInit();
 	ModelCacheInit();
 	BodyInit();

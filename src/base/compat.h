@@ -73,10 +73,4 @@ typedef bool CompatUpdateIndexes;
 #define COMPAT_MUST_UPDATE_INDEXES(which) (which)
 #endif
 
-/*
- * PostgreSQL 18 runs deferred triggers as the role that caused them, others as
- * whoever commits.
- */
-#define COMPAT_DEFERRED_AS_CALLER (PG_VERSION_NUM < 180000)
-
 #endif							/* DMS_COMPAT_H */

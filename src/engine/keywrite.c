@@ -112,7 +112,10 @@ IsPlainIndex(Relation index)
 		!form->indisexclusion && heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL);
 }
 
-/* Open all indexes; false when one of them wants more than we give. */
+/*
+ * Open all indexes; false when one of them wants more than we give.  Nothing is
+ * asked of such an index, because PostgreSQL would evaluate its expressions.
+ */
 static bool
 OpenIndexes(Writer *writer)
 {
@@ -126,9 +129,9 @@ OpenIndexes(Writer *writer)
 	{
 		Relation	index = index_open(lfirst_oid(cell), RowExclusiveLock);
 
-		writer->indexes[writer->nindexes] = index;
-		writer->infos[writer->nindexes++] = BuildIndexInfo(index);
 		plain = plain && IsPlainIndex(index);
+		writer->indexes[writer->nindexes] = index;
+		writer->infos[writer->nindexes++] = plain ? BuildIndexInfo(index) : NULL;
 	}
 	list_free(ids);
 	return plain;

@@ -23,6 +23,7 @@
 #include "access/table.h"
 #include "access/transam.h"
 #include "base/faults.h"
+#include "base/report.h"
 #include "catalog/indexing.h"
 #include "catalog/pg_amop.h"
 #include "catalog/pg_amproc.h"
@@ -31,11 +32,13 @@
 #include "catalog/pg_index.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_opclass.h"
+#include "catalog/pg_range.h"
 #include "catalog/pg_statistic_ext.h"
 #include "catalog/pg_trigger.h"
 #include "catalog/pg_type.h"
 #include "commands/trigger.h"
 #include "engine/ownercode.h"
+#include "engine/restrict.h"
 #include "engine/safefunction.h"
 #include "engine/store.h"
 #include "miscadmin.h"
@@ -43,6 +46,8 @@
 #include "nodes/parsenodes.h"
 #include "nodes/primnodes.h"
 #include "parser/parsetree.h"
+#include "rewrite/prs2lock.h"
+#include "rewrite/rewriteDefine.h"
 #include "rewrite/rowsecurity.h"
 #include "storage/lmgr.h"
 #include "storage/sinval.h"
@@ -55,6 +60,7 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
+#include "utils/typcache.h"
 
 /* What a statement does with a relation; a set of these. */
 typedef enum Use
@@ -63,7 +69,9 @@ typedef enum Use
 	USE_PLANNED = 1 << 1,		/* plans something with it */
 	USE_INSERT = 1 << 2,
 	USE_UPDATE = 1 << 3,
-	USE_DELETE = 1 << 4
+	USE_DELETE = 1 << 4,
+	USE_LATER = 1 << 5			/* plans something at the end of the
+								 * transaction */
 } Use;
 
 #define USES_THAT_WRITE (USE_INSERT | USE_UPDATE | USE_DELETE)
@@ -138,19 +146,17 @@ OwnerCodeInit(void)
 	CacheRegisterSyscacheCallback(CONSTROID, ConstraintChanged, (Datum) 0);
 }
 
-/*
- * Returns true while rights are lent.  StoreBegin() sets the same flag as the
- * checks of foreign keys, and an error resets it.
- */
+/* Returns true if statements are to be checked, because they run with lent rights. */
 bool
 OwnerCodeApplies(void)
 {
-	return InNoForceRLSOperation();
+	return RightsAreLent();
 }
 
 /* --- expressions and queries ---------------------------------------------- */
 
 static bool CheckNode(Node *node, void *arg);
+static void CheckType(Look *look, Oid type);
 
 /* Add a relation to those that are used, or a use to what is known of it. */
 static void
@@ -263,28 +269,6 @@ DomainOver(Oid type)
 	return over;
 }
 
-/* Check the constraints of a domain, and of the domains that it is based on. */
-static void
-CheckDomain(Look *look, Oid type)
-{
-	Relation	constraints = table_open(ConstraintRelationId, AccessShareLock);
-
-	domains_seen = true;
-	for (; OidIsValid(type); type = DomainOver(type))
-	{
-		ScanKeyData key;
-		SysScanDesc scan;
-		HeapTuple	tuple;
-
-		ScanKeyInit(&key, Anum_pg_constraint_contypid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(type));
-		scan = systable_beginscan(constraints, ConstraintTypidIndexId, true, NULL, 1, &key);
-		while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-			CheckColumn(look, CONSTROID, tuple, Anum_pg_constraint_conbin);
-		systable_endscan(scan);
-	}
-	table_close(constraints, AccessShareLock);
-}
-
 /* Check a function; false means that the walk goes on. */
 static bool
 CheckFunction(Oid function, void *arg)
@@ -293,6 +277,107 @@ CheckFunction(Oid function, void *arg)
 
 	look->found |= SafeFunctionCheck(function, &look->place);
 	return false;
+}
+
+/* Check the constraints of a domain. */
+static void
+CheckDomainConstraints(Look *look, Oid type)
+{
+	Relation	constraints = table_open(ConstraintRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	domains_seen = true;
+	ScanKeyInit(&key, Anum_pg_constraint_contypid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(type));
+	scan = systable_beginscan(constraints, ConstraintTypidIndexId, true, NULL, 1, &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+		CheckColumn(look, CONSTROID, tuple, Anum_pg_constraint_conbin);
+	systable_endscan(scan);
+	table_close(constraints, AccessShareLock);
+}
+
+/* Check the functions of a range type; returns the type that it is a range of. */
+static Oid
+CheckRange(Look *look, Oid type)
+{
+	HeapTuple	tuple = SearchSysCache1(RANGETYPE, ObjectIdGetDatum(type));
+	Form_pg_range form;
+	Oid			subtype;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for range type %u", type);
+	form = (Form_pg_range) GETSTRUCT(tuple);
+	(void) CheckFunction(form->rngcanonical, look);
+	(void) CheckFunction(form->rngsubdiff, look);
+	subtype = form->rngsubtype;
+	ReleaseSysCache(tuple);
+	return subtype;
+}
+
+/* The verdict on a relation: nothing is known of a new one. */
+static Verdict *
+FindVerdict(Oid relation)
+{
+	bool		found;
+	Verdict    *verdict = hash_search(verdicts, &relation, HASH_ENTER, &found);
+
+	if (!found)
+		verdict->safe = verdict->runs = 0;
+	return verdict;
+}
+
+/*
+ * Check the types of the columns of a composite type.  Changes of it are told like
+ * those of a table.
+ */
+static void
+CheckComposite(Look *look, Oid type)
+{
+	TupleDesc	descriptor;
+
+	(void) FindVerdict(get_typ_typrelid(type));
+	descriptor = lookup_rowtype_tupdesc_copy(type, -1);
+	for (int i = 0; i < descriptor->natts; i++)
+		if (!TupleDescAttr(descriptor, i)->attisdropped)
+			CheckType(look, TupleDescAttr(descriptor, i)->atttypid);
+}
+
+/*
+ * Check what runs when a value of a type is made, compared or indexed, and the
+ * same for the types that it consists of.  PostgreSQL's own types have nothing of
+ * others, and functions of base types are made by superusers.
+ */
+static void
+CheckType(Look *look, Oid type)
+{
+	check_stack_depth();
+	while (type >= FirstNormalObjectId)
+	{
+		Oid			element = get_element_type(type);
+
+		if (OidIsValid(element))
+			type = element;
+		else
+			switch (get_typtype(type))
+			{
+				case TYPTYPE_DOMAIN:
+					CheckDomainConstraints(look, type);
+					type = DomainOver(type);
+					break;
+				case TYPTYPE_MULTIRANGE:
+					type = get_multirange_range(type);
+					break;
+				case TYPTYPE_RANGE:
+					type = CheckRange(look, type);
+					break;
+				case TYPTYPE_COMPOSITE:
+					CheckComposite(look, type);
+					return;
+				default:
+					return;
+			}
+	}
 }
 
 /* Walk through a query or an expression, checking all functions. */
@@ -306,7 +391,9 @@ CheckNode(Node *node, void *arg)
 	if (IsA(node, Query))
 		return CheckQuery(look, (Query *) node);
 	if (IsA(node, CoerceToDomain))
-		CheckDomain(look, ((CoerceToDomain *) node)->resulttype);
+		CheckType(look, ((CoerceToDomain *) node)->resulttype);
+	if (IsA(node, CoerceViaIO))
+		CheckType(look, ((CoerceViaIO *) node)->resulttype);
 	(void) check_functions_in_node(node, CheckFunction, look);
 	return expression_tree_walker(node, CheckNode, look);
 }
@@ -347,18 +434,19 @@ static void
 CheckIndex(Look *look, Oid index)
 {
 	HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(index));
+	bool		deferrable = look->place.deferrable;
 	bool		isnull;
 	Datum		classes;
 
 	if (!HeapTupleIsValid(tuple))
 		elog(ERROR, "cache lookup failed for index %u", index);
-	look->place.deferrable = !((Form_pg_index) GETSTRUCT(tuple))->indimmediate;
+	look->place.deferrable |= !((Form_pg_index) GETSTRUCT(tuple))->indimmediate;
 	CheckColumn(look, INDEXRELID, tuple, Anum_pg_index_indexprs);
 	CheckColumn(look, INDEXRELID, tuple, Anum_pg_index_indpred);
 	classes = SysCacheGetAttr(INDEXRELID, tuple, Anum_pg_index_indclass, &isnull);
 	for (int i = 0; i < ((Form_pg_index) GETSTRUCT(tuple))->indnkeyatts; i++)
 		CheckOperatorClass(look, ((oidvector *) DatumGetPointer(classes))->values[i]);
-	look->place.deferrable = false;
+	look->place.deferrable = deferrable;
 	ReleaseSysCache(tuple);
 }
 
@@ -413,8 +501,27 @@ CheckColumns(Look *look, TupleDesc descriptor)
 	for (int i = 0; constraints != NULL && i < constraints->num_defval; i++)
 		CheckStored(look, constraints->defval[i].adbin);
 	for (int i = 0; i < descriptor->natts; i++)
-		if (TupleDescAttr(descriptor, i)->atttypid >= FirstNormalObjectId)
-			CheckDomain(look, TupleDescAttr(descriptor, i)->atttypid);
+		if (!TupleDescAttr(descriptor, i)->attisdropped)
+			CheckType(look, TupleDescAttr(descriptor, i)->atttypid);
+}
+
+/*
+ * Refuse a table that a foreign key cascades to if rules rewrite what it does
+ * there: they could lead anywhere.  Rules of tables that a statement names are
+ * part of its queries.
+ */
+static void
+RefuseRules(Relation relation, Use use)
+{
+	static const Use uses[] = {[CMD_UPDATE] = USE_UPDATE,[CMD_INSERT] = USE_INSERT,[CMD_DELETE] = USE_DELETE};
+	const RuleLock *rules = relation->rd_rules;
+
+	for (int i = 0; rules != NULL && i < rules->numLocks; i++)
+		if (rules->rules[i]->event != CMD_SELECT && rules->rules[i]->enabled != RULE_DISABLED &&
+			uses[rules->rules[i]->event] == use)
+			ReportError(PROBLEM_STORE_UNSAFE, "Use a trigger instead.",
+						"table \"%s.%s\" has rules, and a foreign key cascades to it",
+						get_namespace_name(RelationGetNamespace(relation)), RelationGetRelationName(relation));
 }
 
 /*
@@ -491,7 +598,8 @@ FollowKey(Look *look, const Trigger *trigger, int uses, Oid primary_key)
 			break;
 	}
 	if (follows != 0)
-		NoteRelation(look, trigger->tgconstrrelid, mode, follows);
+		NoteRelation(look, trigger->tgconstrrelid, mode,
+					 follows | (trigger->tgdeferrable ? USE_LATER : 0));
 }
 
 /*
@@ -546,20 +654,27 @@ FollowRelations(Look *look)
 
 /* Check one use of a relation; returns true if user-defined functions run. */
 static bool
-CheckUse(Relation relation, Use use, bool written)
+CheckUse(Relation relation, Use use, int uses)
 {
 	Look		look = {.place = {.table = RelationGetRelid(relation),.runs_as = relation->rd_rel->relowner}};
-	bool		is_view = relation->rd_rel->relkind == RELKIND_VIEW && !written;
+	bool		is_view = relation->rd_rel->relkind == RELKIND_VIEW && (uses & USES_THAT_WRITE) == 0;
 
 	if (use == USE_NAMED)
 	{
 		StoreCheckRelation(look.place.table, is_view ? RELKIND_VIEW : RELKIND_RELATION, StoreOwner());
 		StoreCheckSchema(RelationGetNamespace(relation), StoreOwner());
 	}
-	else if (use == USE_PLANNED)
+	else if (use == USE_PLANNED || use == USE_LATER)
+	{
+		look.place.deferrable = use == USE_LATER;
 		CheckPlanned(&look, relation);
+	}
 	else
+	{
+		if ((uses & USE_NAMED) == 0)
+			RefuseRules(relation, use);
 		CheckWritten(&look, relation, use);
+	}
 	return look.found;
 }
 
@@ -570,19 +685,16 @@ CheckUse(Relation relation, Use use, bool written)
 static void
 CheckRelation(Look *look, const UsedRelation *used)
 {
-	bool		found;
-	Verdict    *verdict = hash_search(verdicts, &used->relation, HASH_ENTER, &found);
+	Verdict    *verdict = FindVerdict(used->relation);
 	LOCKMODE	mode = used->mode == NoLock ? AccessShareLock : NoLock;
 	Relation	relation;
 
-	if (!found)
-		verdict->safe = verdict->runs = 0;
 	if ((used->uses & ~verdict->safe) != 0)
 	{
 		relation = relation_open(used->relation, mode);
-		for (int use = USE_NAMED; use <= USE_DELETE; use <<= 1)
+		for (int use = USE_NAMED; use <= USE_LATER; use <<= 1)
 			if ((used->uses & ~verdict->safe & use) != 0 &&
-				CheckUse(relation, use, (used->uses & USES_THAT_WRITE) != 0))
+				CheckUse(relation, use, used->uses))
 				verdict->runs |= use;
 		relation_close(relation, mode);
 		verdict->safe |= used->uses;
@@ -658,9 +770,23 @@ CheckAnew(OwnerCode *code, OwnerQueries queries, void *arg)
 }
 
 /*
- * Refuse a statement that would run unsafe code with lent rights.  Its relations
- * are locked first, as running it would lock them, so that the result still holds
- * when it runs.
+ * Refuse to go on as a role that does not own the store any more: the store may
+ * have been given away while we waited for a lock.
+ */
+static void
+RequireOwner(void)
+{
+	if (GetUserId() != StoreOwner())
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("the owner of the store changed during the call"),
+				 errhint("Try again.")));
+}
+
+/*
+ * Refuse a statement that would run code which is not safe with the rights that
+ * are lent.  It must be run next: its relations are locked now, as it will lock
+ * them itself, so that nothing can be added to them before it does.
  */
 void
 OwnerCodeCheck(OwnerCode *code, OwnerQueries queries, void *arg)
@@ -672,6 +798,7 @@ OwnerCodeCheck(OwnerCode *code, OwnerQueries queries, void *arg)
 	do
 	{
 		received = SharedInvalidMessageCounter;
+		RequireOwner();
 		if (code->checked != CurrentState())
 			CheckAnew(code, queries, arg);
 	} while (SharedInvalidMessageCounter != received);
@@ -694,6 +821,7 @@ OwnerCodeCheckTable(Oid table)
 		Look		look = {0};
 
 		received = SharedInvalidMessageCounter;
+		RequireOwner();
 		if (verdict != NULL && (verdict->safe & used.uses) == used.uses)
 			return;
 		BeginVerdicts(state);

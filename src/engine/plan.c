@@ -10,6 +10,7 @@
 #include "catalog/namespace.h"
 #include "catalog/pg_type.h"
 #include "engine/plan.h"
+#include "engine/restrict.h"
 #include "engine/store.h"
 #include "miscadmin.h"
 #include "parser/parser.h"
@@ -43,7 +44,11 @@ StoreBegin(StoreSession *session, StoreRights rights)
 		SetUserIdAndSecContext(StoreOwner(),
 							   session->saved_context |
 							   SECURITY_LOCAL_USERID_CHANGE |
-							   SECURITY_NOFORCE_RLS);
+							   SECURITY_NOFORCE_RLS |
+							   SECURITY_RIGHTS_LENT);
+	else
+		SetUserIdAndSecContext(session->saved_user,
+							   session->saved_context & ~SECURITY_RIGHTS_LENT);
 	session->guc_level = 0;
 	if (rights == RIGHTS_OF_OWNER && StoreLockNowait() && !FAULT_SKIP("nowait_everywhere"))
 	{
@@ -63,8 +68,7 @@ StoreEnd(StoreSession *session)
 		elog(ERROR, "could not disconnect from SPI");
 	if (session->guc_level > 0)
 		AtEOXact_GUC(true, session->guc_level);
-	if (session->rights == RIGHTS_OF_OWNER)
-		SetUserIdAndSecContext(session->saved_user, session->saved_context);
+	SetUserIdAndSecContext(session->saved_user, session->saved_context);
 }
 
 /*
@@ -242,14 +246,14 @@ PlanQueries(void *arg)
 static int
 LendRights(OwnerCode *code, SPIPlanPtr plan)
 {
-	int			nestlevel = 0;
+	int			nestlevel;
 
 	if (!OwnerCodeApplies())
 		return 0;
 	OwnerCodeCheck(code, PlanQueries, plan);
+	nestlevel = NewGUCNestLevel();
 	if (code->runs)
 	{
-		nestlevel = NewGUCNestLevel();
 		SetLocally("search_path", "pg_catalog, pg_temp");
 		if (!standard_conforming_strings)
 			SetLocally("standard_conforming_strings", "on");

@@ -10,9 +10,10 @@
  * can replace it, the owner must be a role that has the rights that the function
  * runs with.
  *
- * At the end of the transaction no rights are lent any more, so a deferrable
- * trigger may run as the caller.  Its function must be SECURITY DEFINER, or the
- * owner of the store would get the rights of the caller.
+ * At the end of the transaction no rights are lent any more.  A function that is
+ * deferred until then would run as the caller, who must not run code of others any
+ * more than they may run the caller's, and nothing would undo what it does to the
+ * caller's session: it is refused.
  *
  * Built-in functions and functions in C are trusted: only superusers can create
  * them.
@@ -35,6 +36,7 @@
 #include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/hsearch.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
@@ -223,15 +225,37 @@ CheckPath(Oid function, const FunctionPlace *place, HeapTuple tuple)
 						format_procedure_qualified(function)));
 }
 
-/* Refuse a function that could run as the caller. */
+/*
+ * Refuse a function that would run at the end of the transaction.  It would run as
+ * the caller; and with rights of its own it would still run in the caller's
+ * session when nothing undoes what it changes there.
+ */
 static void
-CheckDeferred(Oid function, const FunctionPlace *place, HeapTuple tuple)
+CheckDeferred(Oid function, const FunctionPlace *place)
 {
-	if (COMPAT_DEFERRED_AS_CALLER && place->deferrable && !((Form_pg_proc) GETSTRUCT(tuple))->prosecdef)
+	if (place->deferrable)
 		Refuse(function, place,
-			   "would run at the end of the transaction, with the rights of the caller",
-			   psprintf("ALTER FUNCTION %s SECURITY DEFINER -- or use it where it is not deferrable",
-						format_procedure_qualified(function)));
+			   "would run at the end of the transaction, when the caller's rights are in force",
+			   "Use it where nothing is deferrable.");
+}
+
+/* Refuse those of PostgreSQL's own functions that run a text as SQL. */
+static void
+CheckBuiltin(Oid function, const FunctionPlace *place)
+{
+	static const Oid runners[] = {
+		F_QUERY_TO_XML, F_QUERY_TO_XMLSCHEMA, F_QUERY_TO_XML_AND_XMLSCHEMA,
+		F_TABLE_TO_XML, F_TABLE_TO_XMLSCHEMA, F_TABLE_TO_XML_AND_XMLSCHEMA,
+		F_SCHEMA_TO_XML, F_SCHEMA_TO_XMLSCHEMA, F_SCHEMA_TO_XML_AND_XMLSCHEMA,
+		F_DATABASE_TO_XML, F_DATABASE_TO_XMLSCHEMA, F_DATABASE_TO_XML_AND_XMLSCHEMA,
+		F_CURSOR_TO_XML, F_CURSOR_TO_XMLSCHEMA,
+		F_TS_STAT_TEXT, F_TS_STAT_TEXT_TEXT, F_TS_REWRITE_TSQUERY_TEXT
+	};
+
+	for (size_t i = 0; i < lengthof(runners); i++)
+		if (runners[i] == function)
+			Refuse(function, place, "reads what a text names, by the search_path of the caller",
+				   "Use it in a function that has a search_path of its own.");
 }
 
 /* Check the functions that an aggregate consists of. */
@@ -264,7 +288,10 @@ SafeFunctionCheck(Oid function, const FunctionPlace *place)
 	Form_pg_proc form;
 
 	if (function < FirstNormalObjectId)
+	{
+		CheckBuiltin(function, place);
 		return false;
+	}
 	NoteFunction(function);
 	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
 	if (!HeapTupleIsValid(tuple))
@@ -276,7 +303,7 @@ SafeFunctionCheck(Oid function, const FunctionPlace *place)
 	{
 		CheckOwner(function, place, form->proowner);
 		CheckPath(function, place, tuple);
-		CheckDeferred(function, place, tuple);
+		CheckDeferred(function, place);
 	}
 	ReleaseSysCache(tuple);
 	return true;

@@ -8,12 +8,18 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
 #include "base/faults.h"
 #include "base/ids.h"
 #include "base/report.h"
 #include "cascade/cascade.h"
 #include "cascade/identitylocks.h"
 #include "cascade/locks.h"
+#include "catalog/indexing.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_constraint.h"
 #include "catalog/pg_type.h"
 #include "document/edges.h"
 #include "document/etag.h"
@@ -24,6 +30,9 @@
 #include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
 #include "verbs/batch.h"
 #include "verbs/violations.h"
 
@@ -140,6 +149,37 @@ KeyedResources(const Batch *batch)
 	return resources;
 }
 
+/*
+ * Refuse to set a constraint of a table by its name if another table has one of
+ * the same name: the statement would mean both, and what waits for the other would
+ * run as the owner of the store.
+ */
+static void
+RequireOnlyConstraint(const TableModel *table, const char *name)
+{
+	Oid			schema = get_namespace_oid(table->schema, false);
+	Oid			own = get_relname_relid(table->name, schema);
+	Relation	constraints = table_open(ConstraintRelationId, AccessShareLock);
+	ScanKeyData keys[2];
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	ScanKeyInit(&keys[0], Anum_pg_constraint_conname, BTEqualStrategyNumber, F_NAMEEQ, CStringGetDatum(name));
+	ScanKeyInit(&keys[1], Anum_pg_constraint_connamespace, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(schema));
+	scan = systable_beginscan(constraints, ConstraintNameNspIndexId, true, NULL, lengthof(keys), keys);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Oid			other = ((Form_pg_constraint) GETSTRUCT(tuple))->conrelid;
+
+		if (OidIsValid(other) && other != own)
+			ReportError(PROBLEM_STORE_UNSAFE, "Rename the other constraint.",
+						"constraint \"%s\" of table \"%s.%s\" has the name of one of \"%s\"", name,
+						table->schema, table->name, get_rel_name(other));
+	}
+	systable_endscan(scan);
+	table_close(constraints, AccessShareLock);
+}
+
 /* Natural keys may collide until all documents are written. */
 static void
 DeferNaturalKeys(const Batch *batch, const char *mode)
@@ -152,8 +192,11 @@ DeferNaturalKeys(const Batch *batch, const char *mode)
 
 		for (int i = 0; i < root->nuniques; i++)
 			if (root->uniques[i].natural_key)
+			{
+				RequireOnlyConstraint(root, root->uniques[i].name);
 				ExecuteSql(psprintf("SET CONSTRAINTS %s %s",
 									quote_qualified_identifier(root->schema, root->uniques[i].name), mode));
+			}
 	}
 }
 
