@@ -84,9 +84,9 @@ LocksInit(void)
 }
 
 static bool
-NeedsLock(const ReferenceUse *use, int64 own_id)
+NeedsLock(const ReferenceUse *use)
 {
-	if (use->own || use->settled || use->later || use->document_id == own_id)
+	if (use->own || use->settled || use->later)
 		return false;
 	return use->reference->can_change || lock_scope == LOCK_ALL || FAULT_SKIP("hub_unlocked");
 }
@@ -112,8 +112,7 @@ IsLocked(int64 document_id, const int64 *locked, int nlocked)
 
 /* The documents to lock that are not locked yet, in order, each once. */
 static void
-OpenTargets(const FlatDocument *flat, int64 own_id, const int64 *locked,
-			int nlocked, LockTargets *open)
+OpenTargets(const FlatDocument *flat, const int64 *locked, int nlocked, LockTargets *open)
 {
 	int			n = 0;
 
@@ -122,7 +121,7 @@ OpenTargets(const FlatDocument *flat, int64 own_id, const int64 *locked,
 	{
 		const ReferenceUse *use = &flat->uses[i];
 
-		if (!NeedsLock(use, own_id) || IsLocked(use->document_id, locked, nlocked))
+		if (!NeedsLock(use) || IsLocked(use->document_id, locked, nlocked))
 			continue;
 		open->targets[n].rank = FAULT_SKIP("rank_order") ? 0 : use->reference->rank;
 		open->targets[n++].document_id = use->document_id;
@@ -158,13 +157,13 @@ LockShared(const LockTargets *open, int64 **locked, int nlocked)
 
 /* The ids of all references that are under lock, to be looked at again. */
 static IdSet *
-LockedIds(const FlatDocument *flat, int64 own_id)
+LockedIds(const FlatDocument *flat)
 {
 	pg_uuid_t  *ids = palloc(sizeof(pg_uuid_t) * Max(flat->nuses, 1));
 	int			n = 0;
 
 	for (int i = 0; i < flat->nuses; i++)
-		if (NeedsLock(&flat->uses[i], own_id))
+		if (NeedsLock(&flat->uses[i]))
 			ids[n++] = flat->uses[i].referential_id;
 	return IdSetMake(ids, n);
 }
@@ -201,8 +200,8 @@ LookAgain(IdSet *set)
  * lock row was lost, and waiting for it would never end.
  */
 static void
-RefuseWithoutLockRow(const FlatDocument *flat, int64 own_id,
-					 const LockTargets *open, const int64 *locked, int nlocked)
+RefuseWithoutLockRow(const FlatDocument *flat, const LockTargets *open,
+					 const int64 *locked, int nlocked)
 {
 	for (int i = 0; i < open->n; i++)
 	{
@@ -211,7 +210,7 @@ RefuseWithoutLockRow(const FlatDocument *flat, int64 own_id,
 		if (IsLocked(id, locked, nlocked))
 			continue;
 		for (int j = 0; j < flat->nuses; j++)
-			if (NeedsLock(&flat->uses[j], own_id) && flat->uses[j].document_id == id)
+			if (NeedsLock(&flat->uses[j]) && flat->uses[j].document_id == id)
 				ereport(ERROR,
 						(errcode(ERRCODE_DATA_CORRUPTED),
 						 errmsg("document " INT64_FORMAT " has no row in dms.IdentityLock", id)));
@@ -224,9 +223,13 @@ RefuseWithoutLockRow(const FlatDocument *flat, int64 own_id,
  * identity may have moved to another document: that one must be locked and
  * looked at in turn, until a look finds only documents that are locked.  False
  * when a reference names nothing any more.
+ *
+ * updated_id is the document that is updated by its id, or 0.  A name that has
+ * moved to that very document is not the one of its body, so the update takes
+ * it away, and the reference names nothing.
  */
 bool
-LockChildren(FlatDocument *flat, int64 own_id)
+LockChildren(FlatDocument *flat, int64 updated_id)
 {
 	int64	   *locked = NULL;
 	int			nlocked = 0;
@@ -239,23 +242,25 @@ LockChildren(FlatDocument *flat, int64 own_id)
 		IdSet	   *set;
 
 		CHECK_FOR_INTERRUPTS();
-		OpenTargets(flat, own_id, locked, nlocked, &open);
+		OpenTargets(flat, locked, nlocked, &open);
 		if (open.n == 0)
 			return true;
 		FAULT_PAUSE(nlocked == 0 ? "before_share_lock" : "before_next_share_lock");
 		nlocked = LockShared(&open, &locked, nlocked);
 		if (FAULT_SKIP("second_look"))
 			return true;
-		set = LockedIds(flat, own_id);
+		set = LockedIds(flat);
 		LookAgain(set);
 		for (int i = 0; i < flat->nuses; i++)
-			if (NeedsLock(&flat->uses[i], own_id))
+			if (NeedsLock(&flat->uses[i]))
 				flat->uses[i].document_id = IdSetFind(set, &flat->uses[i].referential_id);
+		if (updated_id != 0 && !FAULT_SKIP("own_names"))
+			ResolveForgetOld(flat, updated_id);
 		if (!ResolveComplete(flat))
 			return false;
 		if (FAULT_SKIP("look_loop"))
 			return true;
-		RefuseWithoutLockRow(flat, own_id, &open, locked, nlocked);
+		RefuseWithoutLockRow(flat, &open, locked, nlocked);
 	}
 }
 

@@ -11,7 +11,7 @@
 #include "document/header.h"
 
 extern void LocksInit(void);
-extern bool LockChildren(FlatDocument *flat, int64 own_id);
+extern bool LockChildren(FlatDocument *flat, int64 updated_id);
 extern bool LockDocument(int64 document_id, DocumentHeader *header);
 extern bool LockDocumentAtOnce(int64 document_id, DocumentHeader *header);
 

@@ -96,12 +96,10 @@ SameRows(const TableModel *table, const RowSet *a, const RowSet *b)
 	return true;
 }
 
-/*
- * Has the document the identity columns of the body?  Where they are equal and
- * the identity is not, it follows that of a document it refers to.
- */
-bool
-RowsSameKey(Resource *resource, int64 document_id, const FlatDocument *flat)
+/* Do these columns of the root row that make up the identity fit the body? */
+static bool
+SameIdentityColumns(Resource *resource, int64 document_id, const FlatDocument *flat,
+					bool only_references)
 {
 	const TableModel *root = &resource->model->tables[0];
 	const Row  *wanted = &flat->tables[0].rows[0];
@@ -111,11 +109,32 @@ RowsSameKey(Resource *resource, int64 document_id, const FlatDocument *flat)
 	if (stored.nrows == 0)
 		return false;
 	for (int i = root->nkeys; i < root->ncolumns; i++)
-		if (root->columns[i].identity &&
+		if (root->columns[i].identity && (!only_references || root->columns[i].reference >= 0) &&
 			(stored.rows[0].nulls[i] || wanted->nulls[i] ||
 			 !ValueDatumsEqual(stored.rows[0].values[i], wanted->values[i], root->columns[i].value.type)))
 			return false;
 	return true;
+}
+
+/*
+ * Has the document the identity columns of the body?  Where they are equal and
+ * the identity is not, it follows that of a document it refers to.
+ */
+bool
+RowsSameKey(Resource *resource, int64 document_id, const FlatDocument *flat)
+{
+	return SameIdentityColumns(resource, document_id, flat, false);
+}
+
+/*
+ * Does the document's identity refer to the same documents as that of the body?
+ * Where the identity stays, nothing else of it is written: values that differ
+ * nevertheless are those of a descriptor in another case.
+ */
+bool
+RowsSameTargets(Resource *resource, int64 document_id, const FlatDocument *flat)
+{
+	return SameIdentityColumns(resource, document_id, flat, true);
 }
 
 /* Is what is stored what the body says, in the active snapshot? */

@@ -11,6 +11,7 @@
 #include "model/modelcache.h"
 
 extern bool RowsSameKey(Resource *resource, int64 document_id, const FlatDocument *flat);
+extern bool RowsSameTargets(Resource *resource, int64 document_id, const FlatDocument *flat);
 extern bool RowsUnchanged(Resource *resource, int64 document_id, const FlatDocument *flat);
 extern void RowsInsert(Resource *resource, const FlatDocument *flat);
 extern bool RowsUpdate(Resource *resource, int64 document_id,

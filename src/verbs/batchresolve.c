@@ -72,15 +72,28 @@ ResolveUse(Batch *batch, ReferenceUse *use)
 	use->later = use->document_id == 0 && use->reference->can_change && batch->nseeds > 0;
 }
 
+/* Let the rows of the body refer to what its references name. */
+static void
+SetRows(BatchItem *item)
+{
+	FlattenSetDocumentId(item->write.flat, item->document_id);
+	FlattenSetReferences(item->write.flat);
+}
+
 /* Do the columns that make up the identity keep their values? */
 static bool
 KeepsKey(BatchItem *item)
 {
-	FlatDocument *flat = item->write.flat;
+	SetRows(item);
+	return RowsSameKey(item->write.resource, item->document_id, item->write.flat);
+}
 
-	FlattenSetDocumentId(flat, item->document_id);
-	FlattenSetReferences(flat);
-	return RowsSameKey(item->write.resource, item->document_id, flat);
+/* Does the identity refer to the same documents as before? */
+static bool
+KeepsTargets(BatchItem *item)
+{
+	SetRows(item);
+	return RowsSameTargets(item->write.resource, item->document_id, item->write.flat);
 }
 
 /*
@@ -290,7 +303,7 @@ CheckItems(Batch *batch, const Closure *closure)
 		BatchItem  *item = &batch->items[batch->position];
 
 		CheckItem(item);
-		item->key = item->identity || (ClosureHas(closure, item->document_id) && !KeepsKey(item));
+		item->key = item->identity || (ClosureHas(closure, item->document_id) && !KeepsTargets(item));
 	}
 	batch->position = -1;
 	SnapshotEnd();

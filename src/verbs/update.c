@@ -120,7 +120,7 @@ Update(Write *write, const pg_uuid_t *uuid, int64 document_id)
 	ResolveRefuseReferences(write->flat);
 	if (identity)
 		IdentitiesMakeRoom(&document_id, 1);
-	WriteLockChildren(write, document_id);
+	WriteLockChildren(write, document_id, true);
 	PG_TRY();
 	{
 		UpdateById(write, uuid, document_id, identity);

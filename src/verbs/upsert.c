@@ -152,7 +152,7 @@ Upsert(Write *write)
 		return;
 	ResolveRefuseDescriptors(write->flat);
 	ResolveRefuseReferences(write->flat);
-	WriteLockChildren(write, document_id);
+	WriteLockChildren(write, document_id, false);
 	PG_TRY();
 	{
 		ClaimOrFind(write, document_id);

@@ -85,13 +85,17 @@ RaiseGone(const Precondition *precondition, const pg_uuid_t *uuid)
  * Lock what the document refers to.  What was lost while we waited is told
  * after what the preconditions say: who renamed it gave the document another
  * etag.
+ *
+ * A write by id changes this very document.  For a write by identity it is only
+ * the one that had the identity at first: a reference may come to name it, and
+ * needs a lock then like any other.
  */
 void
-WriteLockChildren(Write *write, int64 document_id)
+WriteLockChildren(Write *write, int64 document_id, bool by_id)
 {
 	DocumentHeader header;
 
-	if (LockChildren(write->flat, document_id))
+	if (LockChildren(write->flat, by_id ? document_id : 0))
 		return;
 	SnapshotBegin();
 	if (document_id != 0 && HeaderRead(document_id, &header))

@@ -60,7 +60,7 @@ extern void WriteRefuseKeyChange(const Write *write);
 extern bool WriteLockFound(LockRequest *request);
 extern bool WriteNew(Write *write);
 extern bool WriteLocked(Write *write, DocumentHeader *header, const Closure *closure);
-extern void WriteLockChildren(Write *write, int64 document_id);
+extern void WriteLockChildren(Write *write, int64 document_id, bool by_id);
 extern bool WriteFinish(Write *write, WriteOutcome outcome,
 						const DocumentHeader *header);
 extern void WriteResultValues(const WriteResult *result, Datum *values);
