@@ -24,6 +24,7 @@
 #include "access/transam.h"
 #include "catalog/pg_language.h"
 #include "catalog/pg_proc.h"
+#include "cursors.h"
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "report.h"
@@ -124,6 +125,7 @@ BeginCall(const FmgrInfo *function)
 	SetUserIdAndSecContext(user, context | SECURITY_RESTRICTED_OPERATION);
 	restricting.function = function;
 	restricting.depth = 1;
+	CursorsPin();
 }
 
 /*
@@ -139,6 +141,7 @@ EndCall(const FmgrInfo *function, bool aborted)
 	if (function != restricting.function || --restricting.depth > 0)
 		return;
 	restricting.function = NULL;
+	CursorsUnpin();
 	if (!aborted)
 		SetUserIdAndSecContext(user, context & ~SECURITY_RESTRICTED_OPERATION);
 }
@@ -147,11 +150,11 @@ EndCall(const FmgrInfo *function, bool aborted)
 static void
 FunctionHook(FmgrHookEventType event, FmgrInfo *function, Datum *arg)
 {
-	if (event == FHET_START)
-		BeginCall(function);
 	if (next_hook != NULL)
 		next_hook(event, function, arg);
-	if (event != FHET_START)
+	if (event == FHET_START)
+		BeginCall(function);
+	else
 		EndCall(function, event == FHET_ABORT);
 }
 
