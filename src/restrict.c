@@ -107,7 +107,10 @@ NeedsHook(Oid function)
 		(next_needs_hook != NULL && next_needs_hook(function));
 }
 
-/* Begin the restriction with a call, unless it is in force already. */
+/*
+ * Begin the restriction with a call, unless it is in force already.  That policies
+ * are not forced on the owner is for our statements, not for those of functions.
+ */
 static void
 BeginCall(const FmgrInfo *function)
 {
@@ -122,7 +125,7 @@ BeginCall(const FmgrInfo *function)
 	restricting.function = NULL;
 	if ((context & SECURITY_RIGHTS_LENT) == 0)
 		return;
-	SetUserIdAndSecContext(user, context | SECURITY_RESTRICTED_OPERATION);
+	SetUserIdAndSecContext(user, (context | SECURITY_RESTRICTED_OPERATION) & ~SECURITY_NOFORCE_RLS);
 	restricting.function = function;
 	restricting.depth = 1;
 	CursorsPin();
@@ -143,7 +146,7 @@ EndCall(const FmgrInfo *function, bool aborted)
 	restricting.function = NULL;
 	CursorsUnpin();
 	if (!aborted)
-		SetUserIdAndSecContext(user, context & ~SECURITY_RESTRICTED_OPERATION);
+		SetUserIdAndSecContext(user, (context & ~SECURITY_RESTRICTED_OPERATION) | SECURITY_NOFORCE_RLS);
 }
 
 /* A function is called, or has returned. */
