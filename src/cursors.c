@@ -1,11 +1,12 @@
 /*
  * cursors.c
- *		Keeping the caller's cursors from being replaced.
+ *		Keeping the caller's cursors from functions of others.
  *
- * A function in PL/pgSQL can close any cursor of the session and open another
- * under its name, even in a security-restricted operation.  Whoever fetches from
- * it runs the other query.  So while functions of others run with lent rights, the
- * cursors that were there before are pinned, as those of a loop are.
+ * A function in PL/pgSQL can fetch from any cursor of the session, or close it and
+ * open another under its name, even in a security-restricted operation.  It would
+ * read what only the caller may, or have the caller run its query.  So while
+ * functions of others run with lent rights, the cursors that were there before are
+ * marked as active: PostgreSQL then neither runs nor drops them.
  *
  * PostgreSQL has no list of cursors for C code other than the view pg_cursors,
  * which takes too long for every call of a trigger.  But each has a memory context
@@ -19,8 +20,8 @@
 #include "utils/memutils.h"
 #include "utils/portal.h"
 
-/* Cursors that we have pinned. */
-static List *pinned = NIL;
+/* Cursors that we have marked. */
+static List *guarded = NIL;
 
 /* The context of all cursors; NULL if the session never had one. */
 static MemoryContext
@@ -37,39 +38,39 @@ CursorContexts(void)
 }
 
 /*
- * Pin all cursors that have a name and are not pinned already.  CursorsUnpin() must
+ * Guard all cursors that have a name and could be used.  CursorsRelease() must
  * follow, also after an error.
  */
 void
-CursorsPin(void)
+CursorsGuard(void)
 {
 	MemoryContext contexts = CursorContexts();
 	MemoryContext saved = MemoryContextSwitchTo(TopMemoryContext);
 
-	pinned = NIL;
+	guarded = NIL;
 	for (MemoryContext context = contexts ? contexts->firstchild : NULL;
 		 context != NULL; context = context->nextchild)
 	{
 		Portal		cursor = context->ident != NULL ? GetPortalByName(context->ident) : NULL;
 
-		if (!PortalIsValid(cursor) || cursor->portalPinned)
+		if (!PortalIsValid(cursor) || cursor->status != PORTAL_READY)
 			continue;
-		pinned = lappend(pinned, cursor);
-		PinPortal(cursor);
+		guarded = lappend(guarded, cursor);
+		cursor->status = PORTAL_ACTIVE;
 	}
 	MemoryContextSwitchTo(saved);
 }
 
-/* Let go of the cursors that were pinned. */
+/* Let the caller use the cursors again. */
 void
-CursorsUnpin(void)
+CursorsRelease(void)
 {
 	ListCell   *cell;
 
-	foreach(cell, pinned)
+	foreach(cell, guarded)
 	{
-		UnpinPortal(lfirst(cell));
+		((Portal) lfirst(cell))->status = PORTAL_READY;
 	}
-	list_free(pinned);
-	pinned = NIL;
+	list_free(guarded);
+	guarded = NIL;
 }

@@ -128,7 +128,7 @@ BeginCall(const FmgrInfo *function)
 	SetUserIdAndSecContext(user, (context | SECURITY_RESTRICTED_OPERATION) & ~SECURITY_NOFORCE_RLS);
 	restricting.function = function;
 	restricting.depth = 1;
-	CursorsPin();
+	CursorsGuard();
 }
 
 /*
@@ -144,7 +144,7 @@ EndCall(const FmgrInfo *function, bool aborted)
 	if (function != restricting.function || --restricting.depth > 0)
 		return;
 	restricting.function = NULL;
-	CursorsUnpin();
+	CursorsRelease();
 	if (!aborted)
 		SetUserIdAndSecContext(user, (context & ~SECURITY_RESTRICTED_OPERATION) | SECURITY_NOFORCE_RLS);
 }

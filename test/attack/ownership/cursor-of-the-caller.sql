@@ -1,5 +1,7 @@
--- The owner's trigger closes a cursor of the caller's and opens another under its name.  The caller fetches from it.
--- expect: [replaced] ERROR:  24000: cannot drop pinned portal "mine"
+-- The owner's trigger closes a cursor of the caller's and opens another under its name, from which the caller fetches; or it reads the
+-- caller's rows.
+-- expect: [replaced] ERROR:  24000: cannot drop active portal "mine"
+-- expect: [read] ERROR:  55000: portal "mine" cannot be run
 -- expect: [caught] ^inserted$
 -- expect: [caught x2] ^7$
 -- expect: [own] ^inserted$
@@ -16,6 +18,24 @@ BEGIN;
 DECLARE mine CURSOR FOR SELECT 7;
 SELECT outcome FROM dms.upsert_document('Cascade', 'School', '{"schoolId": 2, "name": "Two"}');
 FETCH FROM mine;
+ROLLBACK;
+
+\echo =read=
+\c - dbo
+CREATE OR REPLACE FUNCTION public.leave() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	c refcursor;
+	r record;
+BEGIN
+	SELECT name INTO c FROM pg_cursors WHERE name <> '';
+	FETCH c INTO r;
+	RAISE NOTICE 'pwned: %', r;
+	RETURN NEW;
+END $$;
+\c - postgres
+BEGIN;
+DECLARE mine CURSOR FOR SELECT rolname, rolpassword FROM pg_authid;
+SELECT outcome FROM dms.upsert_document('Cascade', 'School', '{"schoolId": 2, "name": "Two"}');
 ROLLBACK;
 
 -- The cursor is the caller's again when the error is caught, by the owner or by the caller.
