@@ -25,6 +25,7 @@
 #include "base/report.h"
 #include "catalog/pg_language.h"
 #include "catalog/pg_proc.h"
+#include "engine/cursors.h"
 #include "engine/restrict.h"
 #include "engine/store.h"
 #include "fmgr.h"
@@ -106,7 +107,10 @@ NeedsHook(Oid function)
 		(next_needs_hook != NULL && next_needs_hook(function));
 }
 
-/* Begin the restriction with a call, unless it is in force already. */
+/*
+ * Begin the restriction with a call, unless it is in force already.  That policies
+ * are not forced on the owner is for our statements, not for those of functions.
+ */
 static void
 BeginCall(const FmgrInfo *function)
 {
@@ -121,9 +125,10 @@ BeginCall(const FmgrInfo *function)
 	restricting.function = NULL;
 	if ((context & SECURITY_RIGHTS_LENT) == 0)
 		return;
-	SetUserIdAndSecContext(user, context | SECURITY_RESTRICTED_OPERATION);
+	SetUserIdAndSecContext(user, (context | SECURITY_RESTRICTED_OPERATION) & ~SECURITY_NOFORCE_RLS);
 	restricting.function = function;
 	restricting.depth = 1;
+	CursorsGuard();
 }
 
 /*
@@ -139,19 +144,20 @@ EndCall(const FmgrInfo *function, bool aborted)
 	if (function != restricting.function || --restricting.depth > 0)
 		return;
 	restricting.function = NULL;
+	CursorsRelease();
 	if (!aborted)
-		SetUserIdAndSecContext(user, context & ~SECURITY_RESTRICTED_OPERATION);
+		SetUserIdAndSecContext(user, (context & ~SECURITY_RESTRICTED_OPERATION) | SECURITY_NOFORCE_RLS);
 }
 
 /* A function is called, or has returned. */
 static void
 FunctionHook(FmgrHookEventType event, FmgrInfo *function, Datum *arg)
 {
-	if (event == FHET_START)
-		BeginCall(function);
 	if (next_hook != NULL)
 		next_hook(event, function, arg);
-	if (event != FHET_START)
+	if (event == FHET_START)
+		BeginCall(function);
+	else
 		EndCall(function, event == FHET_ABORT);
 }
 

@@ -240,7 +240,9 @@ ReadKey(const IdempotencyKey *key, const char *fingerprint, MemoryContext contex
 	text	   *known;
 
 	if (!FindKey(key, &row))
-		elog(ERROR, "idempotency key is locked and not there");
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("idempotency key is locked and not there")));
 	known = CopyText(&row, KEY_FINGERPRINT, CurrentMemoryContext);
 	if (known != NULL && fingerprint != NULL && strcmp(text_to_cstring(known), fingerprint) != 0 &&
 		!FAULT_SKIP("idempotency_fingerprint"))

@@ -333,7 +333,9 @@ RunClaimed(const Request *request, const IdempotencyKey *key, Response *response
 	answer.headers = ResponseHeaders(response);
 	answer.body = response->body;
 	if (!IdempotencyComplete(key, &answer))
-		elog(ERROR, "claim of an idempotency key is gone");
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("claim of an idempotency key is gone")));
 }
 
 /* Answer as the request with this key was answered before. */

@@ -248,7 +248,9 @@ RunDelete(const Delete *delete)
 	if (!HeaderRead(delete->document_id, &header))
 		RaiseGone(&delete->precondition, delete->uuid);
 	PreconditionCheck(&delete->precondition, &header);
-	elog(ERROR, "document " INT64_FORMAT " could not be deleted", delete->document_id);
+	ereport(ERROR,
+			(errcode(ERRCODE_DATA_CORRUPTED),
+			 errmsg("document " INT64_FORMAT " could not be deleted", delete->document_id)));
 	return 0;
 }
 

@@ -30,7 +30,7 @@ SET client_min_messages = notice;
 CALL public.try('ALTER TABLE dms.resourcemodel SET (fillfactor = 90); SELECT dms.get_document(DocumentUuid) FROM dms.Document');
 CALL public.try('ALTER TABLE dms.resourcemodel SET (fillfactor = 80); SELECT dms.upsert_document(''Cascade'', ''Agency'', ''{"agencyId": 7, "name": "x"}'')');
 CALL public.try('UPDATE dms.resourcemodel SET model = ''{}''; ALTER TABLE dms.resourcemodel SET (fillfactor = 70)');
-CALL public.try('SET dms.cached_plans = 1; SELECT dms.upsert_document(''Cascade'', ''Level1'', ''{"key1": 1}''); SELECT dms.upsert_document(''Cascade'', ''Agency'', ''{"agencyId": 8, "name": "x"}'')');
+CALL public.try('SET dms.cached_plans = 1; SELECT dms.upsert_document(''Cascade'', ''Level1'', ''{"key1": "1"}''); SELECT dms.upsert_document(''Cascade'', ''Agency'', ''{"agencyId": 8, "name": "x"}'')');
 -- What cannot be done twice, before the row.
 DROP TRIGGER meddle_after ON cascade.school;
 CALL public.try('DROP EXTENSION dms CASCADE');

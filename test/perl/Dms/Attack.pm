@@ -53,6 +53,7 @@ sub attack
 	unlike($out, qr/pwned/, 'nobody got the rights of another');
 	unlike($out, qr/syntax error|server closed|ERROR:  XX000/, 'the attack is what it should be');
 	_expect($out, $_) foreach slurp_file($file) =~ /^-- expect: (.*)$/mg;
+	unlike($out, qr/$_/m, "never $_") foreach slurp_file($file) =~ /^-- never: (.*)$/mg;
 	is($node->safe_psql('postgres', q{SELECT string_agg(rolname, ' ') FROM pg_roles WHERE rolsuper AND rolname <> 'postgres'}),
 		'', 'nobody became superuser');
 	$node->safe_psql('postgres', "ALTER ROLE $_ NOSUPERUSER") foreach qw(dbo dep writer mallory);
