@@ -416,6 +416,48 @@ class Session(threading.Thread):
 
     # Operations; each returns what was written: [(uuid, body, etag)].
 
+    def inside(self, world):
+        """A note comes to refer to a document of the call, or to a name that may come into it."""
+        if not world.of('A') or not world.of('N'):
+            return []
+        to = self.random.choice(world.of('A'))
+        note = self.random.choice(world.of('N'))
+        body = json.loads(json.dumps(world.documents[to][1]))
+        body['title'] = 't%d' % self.random.randrange(9)
+        if self.random.random() < 0.3:
+            self.rename('A', body)
+        name = body['name'] if self.random.random() < 0.7 else 'a%d' % self.random.randrange(MAX_NAMES)
+        prop = self.random.choice(('peerReference', None))
+        if prop:
+            body[prop] = dict(name='a%d' % self.random.randrange(MAX_NAMES))
+        changed = {to: body, note: dict(noteId=world.documents[note][1]['noteId'], aReference=dict(name=name))}
+        self.log.append(('inside', changed))
+        rows = self.query('SELECT outcome, document_uuid::text, etag FROM dms.update_documents(%s::uuid[], %s::json[])',
+                          list(changed), [json.dumps(b) for b in changed.values()])
+        return [(u, changed[u], etag) for _, u, etag in rows]
+
+    def rename_a(self, world):
+        """Rename one document, or let two swap their names."""
+        found = world.of('A')
+        uuids = self.random.sample(found, min(len(found), self.random.choice((1, 1, 2))))
+        changed = {u: json.loads(json.dumps(world.documents[u][1])) for u in uuids}
+        for u, name in zip(uuids, self.random.sample(range(MAX_NAMES), len(uuids))):
+            changed[u].pop('favoriteReference', None)
+            changed[u].pop('friends', None)
+            changed[u]['name'] = 'a%d' % name
+            if self.random.random() < 0.5:
+                changed[u]['peerReference'] = dict(name='a%d' % self.random.randrange(MAX_NAMES))
+        self.log.append(('rename', changed))
+        if len(uuids) == 1:
+            rows = self.query('SELECT outcome, document_uuid::text, etag FROM dms.update_document(%s, %s)',
+                              uuids[0], json.dumps(changed[uuids[0]]))
+            if rows[0][0] == 'unchanged':
+                return []
+        else:
+            rows = self.query('SELECT outcome, document_uuid::text, etag FROM dms.update_documents(%s::uuid[], %s::json[])',
+                              uuids, [json.dumps(changed[u]) for u in uuids])
+        return [(u, changed[u], etag) for _, u, etag in rows]
+
     def batch(self, world):
         kinds = self.random.choice((('A',), ('A', 'B'), ('A', 'N', 'B'), ('Alpha', 'Beta', 'K', 'N'), ('A', 'P', 'C', 'N'),
                                     (DESCRIPTOR, 'F', 'N'), tuple(TYPES) + (DESCRIPTOR,)))
@@ -561,7 +603,9 @@ class Session(threading.Thread):
                    r.choice(('mutable', 'mutable', 'all')), 'on' if r.random() < 0.03 else 'off')
         written = []
         for step in range(steps):
-            operation = r.choices((self.batch, self.put, self.post, self.delete, self.maintain), (50, 20, 20, 5, self.shared.options.maintain))[0]
+            operation = r.choices((self.batch, self.put, self.post, self.delete, self.maintain, self.inside, self.rename_a),
+                                  (0, 0, 5, 0, 0, 50, 45) if self.shared.options.focus else
+                                  (45, 15, 20, 5, self.shared.options.maintain, 5, 5))[0]
             savepoint = r.random() < 0.2
             if savepoint:
                 self.query('SAVEPOINT s')
@@ -704,6 +748,7 @@ def main():
     parser.add_argument('--skip', default='', help='guards to leave out, in a server built with FAULTS=1')
     parser.add_argument('--prepare', type=float, default=0, help='share of transactions in two phases')
     parser.add_argument('--maintain', type=float, default=1, help='weight of maintenance')
+    parser.add_argument('--focus', action='store_true', help='references inside of calls, and renames of their targets')
     parser.add_argument('--single', action='store_true', help='one write a transaction, at READ COMMITTED')
     parser.add_argument('--database', default='attack')
     options = parser.parse_args()
