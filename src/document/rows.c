@@ -13,6 +13,7 @@
 #include "engine/keyscan.h"
 #include "miscadmin.h"
 #include "model/value.h"
+#include "utils/builtins.h"
 
 /* Which rows of a table must be deleted, updated and inserted. */
 typedef struct RowDiff
@@ -191,6 +192,25 @@ DiffRows(const TableModel *table, const RowSet *stored, const RowSet *wanted,
 }
 
 /*
+ * A table has taken fewer rows than it was given: a trigger or a rule of its
+ * owner's left some out, and the document would be another one than was sent.
+ *
+ * The plan is made anew next time.  A rule that does nothing instead leaves a
+ * plan without any table, which PostgreSQL keeps when the rule is gone.
+ */
+static void
+RefuseLostRows(Statement *statement, const TableModel *table, uint64 taken, int given)
+{
+	if (!StatementsAreRunning())
+		StatementForget(statement);
+	ereport(ERROR,
+			(errcode(ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION),
+			 errmsg("table %s took " UINT64_FORMAT " of %d rows of the document",
+					quote_qualified_identifier(table->schema, table->name), taken, given),
+			 errhint("A trigger or a rule of the table leaves rows out.")));
+}
+
+/*
  * Run a statement on rows: the document first, then either the values of the
  * one row that a document has in the table, or an array a column.
  */
@@ -200,6 +220,7 @@ RunOnRows(Statement *statement, const RowColumns *columns, const RowSet *rows,
 {
 	Datum	   *values = palloc(sizeof(Datum) * (columns->ncolumns + 1));
 	char	   *nulls = palloc(columns->ncolumns + 1);
+	uint64		taken;
 	Datum	   *elements = palloc(sizeof(Datum) * rows->nrows);
 	bool	   *missing = palloc(sizeof(bool) * rows->nrows);
 
@@ -224,7 +245,9 @@ RunOnRows(Statement *statement, const RowColumns *columns, const RowSet *rows,
 		values[i + 1] = ArrayDatum(rows->nrows, elements, missing,
 								   ValueTypeOid(columns->table->columns[column].value.type));
 	}
-	StatementRun(statement, values, nulls, false, 0);
+	taken = StatementRun(statement, values, nulls, false, 0);
+	if (taken != (uint64) rows->nrows)
+		RefuseLostRows(statement, columns->table, taken, rows->nrows);
 }
 
 static void

@@ -315,12 +315,17 @@ FinishSame(BatchItem *item)
 	int64		etag = item->header.etag;
 
 	SnapshotBegin();
-	HeaderRead(item->document_id, &item->header);
+	if (!HeaderRead(item->document_id, &item->header))
+		RaiseGone(&item->write.precondition, item->uuid);
 	SnapshotEnd();
 	WriteFinish(&item->write, item->header.etag == etag ? WRITE_UNCHANGED : WRITE_UPDATED, &item->header);
 }
 
-/* The last statements: etags, ascending. */
+/*
+ * The last statements: etags, ascending.  A document that is not there any more
+ * was deleted by a trigger of the tables' owner, behind our lock: what was
+ * written since would belong to nothing.
+ */
 static void
 BumpItems(Batch *batch)
 {
@@ -334,7 +339,8 @@ BumpItems(Batch *batch)
 			continue;
 		}
 		VerifyEdges(item->write.resource, item->document_id);
-		EtagBump(&item->header, item->write.flat->model->version, false);
+		if (!EtagBump(&item->header, item->write.flat->model->version, false))
+			RaiseGone(&item->write.precondition, item->uuid);
 		WriteFinish(&item->write, WRITE_UPDATED, &item->header);
 	}
 }

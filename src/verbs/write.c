@@ -250,7 +250,7 @@ WriteLocked(Write *write, DocumentHeader *header, const Closure *closure)
 		CascadeRun(closure, &header->document_id, 1, &header->document_id, 1);
 	VerifyEdges(write->resource, header->document_id);
 	if (!EtagBump(header, write->flat->model->version, write->precondition.match.given))
-		PreconditionCheckAbsent(&write->precondition);
+		RaiseGone(&write->precondition, &header->uuid);
 	return WriteFinish(write, WRITE_UPDATED, header);
 }
 
