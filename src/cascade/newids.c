@@ -326,7 +326,7 @@ typedef struct ClaimAttempt
 {
 	NewIds	   *list;
 	int64		changed;
-}			ClaimAttempt;
+} ClaimAttempt;
 
 static bool
 ClaimAll(void *arg)
