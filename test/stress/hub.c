@@ -39,7 +39,7 @@ typedef struct Hub
 	Subject		section;
 	long		enrolments;		/* attempts that are over */
 	int			changes;
-	long		begun;			/* enrolments when the change began; -1: none runs */
+	long		begun;			/* enrolments when a change began, else -1 */
 	long		overtaken;		/* enrolments during a change, at most */
 	double		longest;		/* seconds, at most; nobody judges them */
 } Hub;
