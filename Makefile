@@ -27,15 +27,16 @@ DATA = $(notdir $(wildcard $(TOP)/dms--*.sql))
 OBJS = src/dms.o
 OBJS += $(addprefix src/base/,datetime.o decimal.o faults.o grow.o hash.o ids.o jsontree.o \
 	lowercase.o pattern.o report.o uuid.o words.o)
-OBJS += $(addprefix src/engine/,cursors.o keyscan.o keywrite.o ownercode.o plan.o restrict.o safefunction.o store.o)
+OBJS += $(addprefix src/engine/,cursors.o keyedtable.o keyscan.o keywrite.o ownercode.o plan.o \
+	restrict.o safefunction.o store.o storedrows.o)
 OBJS += $(addprefix src/model/,edgename.o jsonwrite.o modelcache.o modelsound.o modelstore.o \
 	value.o)
 OBJS += $(addprefix src/schema/,access.o apiresource.o apischema.o ddl.o deploy.o modelbind.o \
 	modelbuild.o modelcheck.o modelgraph.o modelset.o modeltables.o naming.o schemajson.o schemaread.o)
-OBJS += $(addprefix src/document/,body.o bodyrules.o edges.o etag.o flatten.o header.o \
-	identity.o joinscan.o projection.o reconstitute.o resolve.o rows.o rowstatements.o storedpage.o \
+OBJS += $(addprefix src/document/,body.o bodyrules.o document.o edges.o flatten.o identity.o \
+	joinscan.o projection.o reconstitute.o referentialids.o resolve.o rows.o rowtables.o storedpage.o \
 	verify.o)
-OBJS += $(addprefix src/cascade/,cascade.o cascadeequality.o closure.o edgesources.o \
+OBJS += $(addprefix src/cascade/,cascade.o cascadeequality.o claim.o closure.o edgesources.o \
 	futurenames.o identitylocks.o locks.o newids.o)
 OBJS += $(addprefix src/verbs/,batchresolve.o delete.o filter.o naturalkey.o precondition.o \
 	query.o read.o update.o updatemany.o upsert.o violations.o write.o)

@@ -44,7 +44,8 @@ typedef struct Scope
 static const Oid scope_types[] = {TEXTOID, TEXTOID};
 
 /* An abstract resource stands for those that share its member table. */
-static Statement read_scope = {
+static Statement read_scope =
+{
 	.sql = "SELECT m.ProjectName, m.ResourceName FROM dms.ResourceModel AS m"
 	" WHERE m.Kind <> 'abstract' AND EXISTS (SELECT FROM dms.ResourceModel AS n"
 	" WHERE ($1 IS NULL OR lower($1) IN (lower(n.ProjectName), lower(n.ProjectEndpointName)))"
@@ -58,13 +59,15 @@ static Statement read_scope = {
 
 static const Oid document_types[] = {UUIDOID};
 
-static Statement find_document = {
+static Statement find_document =
+{
 	.sql = "SELECT DocumentId, ProjectName, ResourceName FROM dms.Document WHERE DocumentUuid = $1",
 	.nargs = 1,
 	.argtypes = document_types,
 };
 
-static Statement delete_orphans = {
+static Statement delete_orphans =
+{
 	.sql = "DELETE FROM dms.ReferenceEdge AS e WHERE NOT EXISTS"
 	" (SELECT FROM dms.Document AS d WHERE d.DocumentId = e.ParentDocumentId)",
 };

@@ -44,7 +44,8 @@ typedef struct DescribeRow
 
 static const Oid mention_types[] = {TEXTOID};
 
-static Statement models_with = {
+static Statement models_with =
+{
 	.sql = "SELECT Model FROM dms.ResourceModel"
 	" WHERE pg_catalog.strpos(Model::pg_catalog.text, $1) OPERATOR(pg_catalog.>) 0"
 	" ORDER BY LoadOrder, ProjectName COLLATE pg_catalog.\"C\", ResourceName COLLATE pg_catalog.\"C\"",

@@ -16,7 +16,7 @@
 #include "cascade/cascade.h"
 #include "cascade/closure.h"
 #include "catalog/pg_type.h"
-#include "document/rowstatements.h"
+#include "document/rowtables.h"
 #include "engine/plan.h"
 #include "engine/store.h"
 #include "fmgr.h"
@@ -224,7 +224,7 @@ static void
 MendByDelete(const Findings *findings)
 {
 	for (ClosureType *t = ClosureGroup(findings->ids, findings->n); t != NULL; t = t->next)
-		StatementCheck(RowStatementClear(ResourceFind(t->project, t->resource)));
+		StatementCheck(RowTablesClear(ResourceFind(t->project, t->resource)));
 	MendBySql(findings);
 }
 

@@ -16,9 +16,7 @@
 #include "cascade/cascade.h"
 #include "cascade/identitylocks.h"
 #include "cascade/newids.h"
-#include "catalog/pg_type.h"
-#include "document/etag.h"
-#include "document/header.h"
+#include "document/document.h"
 #include "document/projection.h"
 #include "engine/plan.h"
 #include "engine/store.h"
@@ -36,58 +34,6 @@ PG_FUNCTION_INFO_V1(dms_recompute_identities);
 
 /* Documents whose identities are recomputed at a time, to bound memory. */
 #define BATCH 10000
-
-static const Oid move_types[] = {INT8OID, UUIDOID, TEXTOID, TEXTOID, UUIDOID, TEXTOID, TEXTOID};
-
-/* Two statements, so that identities can swap. */
-static Statement forget_identity = {
-	.sql = "DELETE FROM dms.ReferentialIdentity WHERE DocumentId OPERATOR(pg_catalog.=) $1",
-	.nargs = 1,
-	.argtypes = move_types,
-};
-
-static Statement claim_identity = {
-	.sql = "INSERT INTO dms.ReferentialIdentity (DocumentId, ReferentialId, ProjectName, ResourceName)"
-	" SELECT $1, $2, $3, $4 UNION ALL SELECT $1, $5, $6, $7 WHERE $5 IS NOT NULL",
-	.nargs = 7,
-	.argtypes = move_types,
-};
-
-/*
- * Give a document the identity of its new body.  This comes before its root
- * row is touched, so that there is one queue for each identity; one that is
- * taken is a violation that the caller tells.
- */
-void
-CascadeClaimIdentity(const FlatDocument *flat, int64 document_id)
-{
-	const ResourceModel *model = flat->model;
-	Datum		values[7];
-	char		nulls[] = "       ";
-
-	values[0] = Int64GetDatum(document_id);
-	values[1] = UUIDPGetDatum(&flat->primary);
-	values[2] = CStringGetTextDatum(model->project);
-	values[3] = CStringGetTextDatum(model->resource);
-	if (model->superclass_resource == NULL)
-		nulls[4] = nulls[5] = nulls[6] = 'n';
-	else
-	{
-		values[4] = UUIDPGetDatum(&flat->alias);
-		values[5] = CStringGetTextDatum(model->superclass_project);
-		values[6] = CStringGetTextDatum(model->superclass_resource);
-	}
-	StatementRun(&claim_identity, values, nulls, false, 0);
-}
-
-/* Let go of a document's identity, before it or another takes a new one. */
-void
-CascadeForgetIdentity(int64 document_id)
-{
-	Datum		values[1] = {Int64GetDatum(document_id)};
-
-	StatementRun(&forget_identity, values, NULL, false, 0);
-}
 
 /* What a batch of documents should be called now, as storage tells. */
 static void

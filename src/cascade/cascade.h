@@ -11,8 +11,6 @@
 #include "cascade/closure.h"
 #include "document/flatten.h"
 
-extern void CascadeForgetIdentity(int64 document_id);
-extern void CascadeClaimIdentity(const FlatDocument *flat, int64 document_id);
 extern void CascadeRun(const Closure *closure, const int64 *done, int ndone,
 					   const int64 *written, int nwritten);
 

@@ -12,7 +12,6 @@
 #include "lib/qunique.h"
 #include <limits.h>
 
-#include "access/xact.h"
 #include "base/faults.h"
 #include "base/grow.h"
 #include "base/ids.h"
@@ -21,7 +20,8 @@
 #include "cascade/edgesources.h"
 #include "cascade/identitylocks.h"
 #include "catalog/pg_type.h"
-#include "engine/keyscan.h"
+#include "document/document.h"
+#include "document/edges.h"
 #include "engine/plan.h"
 #include "engine/store.h"
 #include "fmgr.h"
@@ -50,28 +50,7 @@ typedef struct OpenMembers
 	int			n;
 } OpenMembers;
 
-static const Oid id_array[] = {INT8ARRAYOID};
-
-static Statement read_types = {
-	.sql = "SELECT DocumentId, ProjectName::pg_catalog.text, ResourceName::pg_catalog.text"
-	" FROM dms.Document WHERE DocumentId OPERATOR(pg_catalog.=) ANY ($1)",
-	.nargs = 1,
-	.argtypes = id_array,
-};
-
-static const char *const edge_columns[] = {"childdocumentid", "parentdocumentid", "edgesourceid", "isidentitycomponent"};
-static const Oid edge_types[] = {INT8OID, INT8OID, INT8OID, BOOLOID};
-static const KeyScanTable edges_of_children = {
-	"dms", "referenceedge", edge_columns, edge_types, lengthof(edge_columns),.any_order = true
-};
-
-static Statement read_parents = {
-	.sql = "SELECT ChildDocumentId, ParentDocumentId, EdgeSourceId, IsIdentityComponent FROM dms.ReferenceEdge"
-	" WHERE ChildDocumentId OPERATOR(pg_catalog.=) ANY ($1)",
-	.nargs = 1,
-	.argtypes = id_array,
-};
-
+/* Define the settings of this module. */
 void
 ClosureInit(void)
 {
@@ -120,89 +99,6 @@ TakeLowest(OpenMembers *open, int *n)
 	return taken;
 }
 
-/* An edge to a parent, as a look sees it. */
-typedef struct SeenEdge
-{
-	int64		parent;
-	int64		source;
-	int64		identity;
-} SeenEdge;
-
-static int
-CompareSeen(const void *a, const void *b)
-{
-	const SeenEdge *left = a;
-	const SeenEdge *right = b;
-
-	if (left->parent != right->parent)
-		return left->parent < right->parent ? -1 : 1;
-	if (left->source != right->source)
-		return left->source < right->source ? -1 : 1;
-	return left->identity < right->identity ? -1 : left->identity > right->identity;
-}
-
-/* The edge to a parent that a row tells. */
-static SeenEdge
-EdgeOfRow(const StoredRows *rows, int row)
-{
-	const Datum *values = StoredRowValues(rows, row);
-
-	return (SeenEdge)
-	{
-		.parent = DatumGetInt64(values[1]),
-			.source = DatumGetInt64(values[2]),
-			.identity = DatumGetBool(values[3])
-	};
-}
-
-/* The edges of rows, sorted. */
-static SeenEdge *
-SeenEdges(const StoredRows *rows)
-{
-	SeenEdge   *edges = palloc_extended(sizeof(SeenEdge) * Max(rows->nrows, 1), MCXT_ALLOC_HUGE);
-
-	for (int i = 0; i < rows->nrows; i++)
-		edges[i] = EdgeOfRow(rows, i);
-	qsort(edges, rows->nrows, sizeof(SeenEdge), CompareSeen);
-	return edges;
-}
-
-/*
- * A look at parents that decides whether the outcome is right, in a new
- * snapshot behind the lock.  Where the transaction's snapshot is fixed it may
- * be blind to what was committed meanwhile: then the latest state must say the
- * same, or the transaction must be tried again.
- */
-static void
-ReadParents(const int64 *ids, int n, StoredRows *seen)
-{
-	StoredRows	latest;
-
-	SnapshotBegin();
-	KeyReadIds(&edges_of_children, &read_parents, ids, n, seen);
-	SnapshotEnd();
-	if (!IsolationUsesXactSnapshot() || FAULT_SKIP("latest_look"))
-		return;
-	SnapshotBeginLatest();
-	KeyReadIds(&edges_of_children, &read_parents, ids, n, &latest);
-	SnapshotEnd();
-	if (seen->nrows != latest.nrows ||
-		memcmp(SeenEdges(seen), SeenEdges(&latest), sizeof(SeenEdge) * seen->nrows) != 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-				 errmsg("could not serialize access due to concurrent changes of references")));
-}
-
-/* Does any document refer to this one? */
-bool
-HasParents(int64 document_id)
-{
-	StoredRows	rows;
-
-	ReadParents(&document_id, 1, &rows);
-	return rows.nrows > 0;
-}
-
 /* Note one more document that refers to members, such as one written since. */
 void
 ClosureAddParent(Closure *closure, int64 parent)
@@ -212,7 +108,7 @@ ClosureAddParent(Closure *closure, int64 parent)
 
 /* Note a parent, and open it if the edge is part of its identity. */
 static void
-OpenParent(Closure *closure, OpenMembers *open, const SeenEdge *edge)
+OpenParent(Closure *closure, OpenMembers *open, const ParentEdge *edge)
 {
 	int			type;
 
@@ -239,16 +135,12 @@ OpenParents(Closure *closure, OpenMembers *open, const int64 *ids, int n)
 	MemoryContext look = AllocSetContextCreate(CurrentMemoryContext, "dms look at parents",
 											   ALLOCSET_DEFAULT_SIZES);
 	MemoryContext saved = MemoryContextSwitchTo(look);
-	StoredRows	rows;
+	int			nedges;
+	ParentEdge *edges = EdgesToLocked(ids, n, &nedges);
 
-	ReadParents(ids, n, &rows);
 	MemoryContextSwitchTo(saved);
-	for (int i = 0; i < rows.nrows; i++)
-	{
-		SeenEdge	edge = EdgeOfRow(&rows, i);
-
-		OpenParent(closure, open, &edge);
-	}
+	for (int i = 0; i < nedges; i++)
+		OpenParent(closure, open, &edges[i]);
 	MemoryContextDelete(look);
 }
 
@@ -349,18 +241,22 @@ NewClosure(void)
 	return closure;
 }
 
-/* Open the seeds; what is no document any more is left out. */
+/* Open the seeds, whose ids are ascending, without those that are gone. */
 static void
 OpenSeeds(OpenMembers *open, const int64 *seeds, int nseeds)
 {
-	Datum		values[1] = {Int8ArrayDatum(nseeds, seeds)};
+	StoredRows	rows;
 
 	SnapshotBegin();
-	StatementRun(&read_types, values, NULL, true, 0);
+	DocumentsReadTypes(seeds, nseeds, &rows);
 	SnapshotEnd();
-	for (uint64 i = 0; i < SPI_processed; i++)
-		AddOpen(open, TypeByName(ResultName(i, 2), ResultName(i, 3)), ResultInt64(i, 1));
-	SPI_freetuptable(SPI_tuptable);
+	for (int i = 0; i < rows.nrows; i++)
+	{
+		const Datum *values = StoredRowValues(&rows, i);
+
+		AddOpen(open, TypeByName(TextDatumGetCString(values[1]), TextDatumGetCString(values[2])),
+				DatumGetInt64(values[0]));
+	}
 }
 
 /* Lock what was taken from the open ones; returns what the lock returned. */

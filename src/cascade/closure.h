@@ -39,6 +39,5 @@ extern int64 *ClosureIds(const Closure *closure, int *n);
 extern int64 *ClosureOuterParents(const Closure *closure, int *n);
 extern ClosureType *ClosureGroup(const int64 *ids, int n);
 extern int64 *IdsOfArgument(ArrayType *array, int *n);
-extern bool HasParents(int64 document_id);
 
 #endif							/* DMS_CLOSURE_H */

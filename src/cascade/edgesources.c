@@ -27,7 +27,8 @@ static HTAB *sources = NULL;
 static KnownType *known_types = NULL;	/* by project and resource */
 static int	nknown_types = 0;
 
-static Statement read_sources = {
+static Statement read_sources =
+{
 	.sql = "SELECT s.EdgeSourceId, m.ProjectName::pg_catalog.text, m.ResourceName::pg_catalog.text, m.IdentityRank"
 	" FROM (SELECT ProjectName, ResourceName, IdentityRank,"
 	" pg_catalog.concat(ProjectName, '.', ResourceName) AS Name FROM dms.ResourceModel"

@@ -14,7 +14,7 @@
 #include "cascade/futurenames.h"
 #include "document/projection.h"
 #include "document/resolve.h"
-#include "document/rowstatements.h"
+#include "document/rowtables.h"
 #include "miscadmin.h"
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
@@ -149,7 +149,7 @@ AddFollowers(FutureNames *names, Resource *resource, const int64 *ids, int n)
 
 	SnapshotBegin();
 	present = ProjectionRead(resource, ids, n, &found);
-	KeyReadIds(RowStatementScan(resource, 0), RowStatementRead(resource, 0), ids, n, &rows);
+	KeyReadIds(RowTable(resource, 0), ids, n, &rows);
 	SnapshotEnd();
 	qsort(present, found, sizeof(StoredIdentity), CompareDocuments);
 	for (int i = 0; i < Min(found, rows.nrows); i++)

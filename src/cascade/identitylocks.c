@@ -16,29 +16,24 @@
 #include "engine/plan.h"
 #include "engine/store.h"
 
-static const Oid id_array[] = {INT8ARRAYOID};
-static const Oid id_type[] = {INT8OID};
-
 static const char *const lock_columns[] = {"documentid"};
-static const KeyScanTable locks = {"dms", "identitylock", lock_columns, id_type, 1};
-
-#define LOCK_SQL \
-	"SELECT DocumentId FROM dms.IdentityLock WHERE DocumentId OPERATOR(pg_catalog.=) ANY ($1)" \
-	" ORDER BY DocumentId FOR UPDATE"
-
-static Statement lock_update[2] = {
-	{.sql = LOCK_SQL,.nargs = 1,.argtypes = id_array},
-	{.sql = LOCK_SQL " NOWAIT",.nargs = 1,.argtypes = id_array},
+static const Oid id_type[] = {INT8OID};
+static KeyedTable locks =
+{
+	.schema = "dms",.name = "identitylock", KEYED_COLUMNS(lock_columns, id_type),.nkeys = 1
 };
-static Statement lock_free = {.sql = LOCK_SQL " SKIP LOCKED",.nargs = 1,.argtypes = id_array};
 
-static Statement count_locks = {
+static const Oid id_array[] = {INT8ARRAYOID};
+
+static Statement count_locks =
+{
 	.sql = "SELECT pg_catalog.count(*) FROM dms.IdentityLock WHERE DocumentId OPERATOR(pg_catalog.=) ANY ($1)",
 	.nargs = 1,
 	.argtypes = id_array,
 };
 
-static Statement newest_deploy = {
+static Statement newest_deploy =
+{
 	.sql = "SELECT pg_catalog.max(EffectiveSchemaId) FROM dms.EffectiveSchema",
 };
 
@@ -50,6 +45,7 @@ typedef struct TakenIds
 	int			room;
 } TakenIds;
 
+/* Note an identity that was locked. */
 static void
 AddLocked(const Datum *values, void *arg)
 {
@@ -60,38 +56,51 @@ AddLocked(const Datum *values, void *arg)
 	locked->ids[locked->n++] = DatumGetInt64(values[0]);
 }
 
-static void
-LockBySql(Datum ids, TakenIds *locked)
+/* Returns how to wait for a row lock. */
+static LockWaitPolicy
+WaitPolicy(void)
 {
-	StatementRun(&lock_update[StoreLockNowait()], &ids, NULL, false, 0);
-	for (uint64 i = 0; i < SPI_processed; i++)
-	{
-		Datum		id = Int64GetDatum(ResultInt64(i, 1));
-
-		AddLocked(&id, locked);
-	}
-	SPI_freetuptable(SPI_tuptable);
+	return StoreLockNowait() ? LockWaitError : LockWaitBlock;
 }
 
-static void
-LockOneBySql(const Datum *values, void *arg)
-{
-	int64		id = DatumGetInt64(values[0]);
-
-	LockBySql(Int8ArrayDatum(1, &id), arg);
-}
-
-/* Lock identities for update, waiting; what is gone is not returned. */
+/* Lock identities for update, waiting; those that are gone are not returned. */
 int64 *
 LockIdentities(const int64 *ids, int n, int *nlocked)
 {
 	TakenIds	locked = {.ids = palloc_extended(sizeof(int64) * Max(n, 1), MCXT_ALLOC_HUGE),.room = n};
 
-	if (!KeyLock(&locks, ids, n, StoreLockNowait() ? LockWaitError : LockWaitBlock,
-				 AddLocked, LockOneBySql, &locked))
-		LockBySql(Int8ArrayDatum(n, ids), &locked);
+	KeyLock(&locks, ids, n, WaitPolicy(), AddLocked, &locked);
 	*nlocked = locked.n;
 	return locked.ids;
+}
+
+/*
+ * Lock identities for share in the order given; those that are gone are not
+ * returned.
+ */
+int64 *
+LockIdentitiesShared(const int64 *ids, int n, int *nlocked)
+{
+	TakenIds	locked = {.ids = palloc(sizeof(int64) * Max(n, 1)),.room = n};
+	StoredRows	rows;
+
+	KeyedTableLock(&locks, ids, n, LCS_FORSHARE, WaitPolicy(), &rows);
+	for (int i = 0; i < rows.nrows; i++)
+		AddLocked(StoredRowValues(&rows, i), &locked);
+	SPI_freetuptable(SPI_tuptable);
+	*nlocked = locked.n;
+	return locked.ids;
+}
+
+/* Lock those identities for update that are free; returns their number. */
+static int
+LockFree(const int64 *ids, int n)
+{
+	StoredRows	rows;
+
+	KeyedTableLock(&locks, ids, n, LCS_FORUPDATE, LockWaitSkip, &rows);
+	SPI_freetuptable(SPI_tuptable);
+	return rows.nrows;
 }
 
 /* The number that a statement gives, whatever the transaction's snapshot sees. */
@@ -142,10 +151,9 @@ TryIdentities(void *arg)
 {
 	LockAttempt *attempt = arg;
 	Datum		values[1] = {Int8ArrayDatum(attempt->n, attempt->ids)};
-	uint64		locked = StatementRun(&lock_free, values, NULL, false, 0);
+	int			locked = LockFree(attempt->ids, attempt->n);
 
-	attempt->free = locked == (uint64) attempt->n ||
-		locked == (uint64) NumberNow(&count_locks, values);
+	attempt->free = locked == attempt->n || locked == NumberNow(&count_locks, values);
 	return false;
 }
 
@@ -175,12 +183,11 @@ IdentitiesMakeRoom(const int64 *ids, int n)
 bool
 LockIdentityFirst(int64 document_id)
 {
-	Datum		values[1] = {Int8ArrayDatum(1, &document_id)};
 	int			nlocked;
 
 	if (!StoreLockNowait() && !FAULT_SKIP("fair_gate"))
 	{
-		if (StatementRun(&lock_free, values, NULL, false, 0) == 1)
+		if (LockFree(&document_id, 1) == 1)
 			return true;
 		CloseGate();
 	}

@@ -7,8 +7,12 @@
 
 #include "postgres.h"
 
+/* The start of an INSERT of the lock row of a new document. */
+#define IDENTITY_LOCK_INSERT_SQL "INSERT INTO dms.IdentityLock (DocumentId)"
+
 extern void IdentitiesMakeRoom(const int64 *ids, int n);
 extern int64 *LockIdentities(const int64 *ids, int n, int *nlocked);
+extern int64 *LockIdentitiesShared(const int64 *ids, int n, int *nlocked);
 extern bool LockIdentityFirst(int64 document_id);
 
 #endif							/* DMS_IDENTITYLOCKS_H */

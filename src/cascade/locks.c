@@ -11,8 +11,8 @@
 #include "access/xact.h"
 #include "base/faults.h"
 #include "base/ids.h"
+#include "cascade/identitylocks.h"
 #include "cascade/locks.h"
-#include "catalog/pg_type.h"
 #include "document/resolve.h"
 #include "engine/plan.h"
 #include "engine/store.h"
@@ -47,32 +47,7 @@ typedef struct LockTargets
 	int			n;
 } LockTargets;
 
-static const Oid share_types[] = {INT4ARRAYOID, INT8ARRAYOID};
-static const Oid id_types[] = {INT8OID};
-
-#define SHARE_SQL \
-	"SELECT l.DocumentId FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2)) AS k (Rank, Id)" \
-	" JOIN dms.IdentityLock AS l ON l.DocumentId OPERATOR(pg_catalog.=) k.Id" \
-	" ORDER BY k.Rank, k.Id FOR SHARE OF l"
-#define HEADER_SQL \
-	"SELECT DocumentId, DocumentUuid, Etag, LastModifiedAt FROM dms.Document" \
-	" WHERE DocumentId OPERATOR(pg_catalog.=) $1"
-
-/* Each in two forms: waiting, and failing at once. */
-static Statement share[2] = {
-	{.sql = SHARE_SQL,.nargs = 2,.argtypes = share_types},
-	{.sql = SHARE_SQL " NOWAIT",.nargs = 2,.argtypes = share_types},
-};
-static Statement lock_document[2] = {
-	{.sql = HEADER_SQL " FOR NO KEY UPDATE",.nargs = 1,.argtypes = id_types},
-	{.sql = HEADER_SQL " FOR NO KEY UPDATE NOWAIT",.nargs = 1,.argtypes = id_types},
-};
-static Statement try_document = {
-	.sql = HEADER_SQL " FOR NO KEY UPDATE SKIP LOCKED",
-	.nargs = 1,
-	.argtypes = id_types,
-};
-
+/* Define the settings of this module. */
 void
 LocksInit(void)
 {
@@ -130,27 +105,21 @@ OpenTargets(const FlatDocument *flat, const int64 *locked, int nlocked, LockTarg
 	open->n = (int) qunique(open->targets, n, sizeof(LockTarget), CompareTargets);
 }
 
-/* Lock them; what the lock returned is added to *locked. */
+/* Lock the open documents, and add those that were found to *locked. */
 static int
 LockShared(const LockTargets *open, int64 **locked, int nlocked)
 {
-	Datum	   *ranks = palloc(sizeof(Datum) * open->n);
-	Datum	   *ids = palloc(sizeof(Datum) * open->n);
-	Datum		values[2];
+	int64	   *ids = palloc(sizeof(int64) * open->n);
+	int64	   *added;
+	int			nadded;
 
 	for (int i = 0; i < open->n; i++)
-	{
-		ranks[i] = Int32GetDatum(open->targets[i].rank);
-		ids[i] = Int64GetDatum(open->targets[i].document_id);
-	}
-	values[0] = ArrayDatum(open->n, ranks, NULL, INT4OID);
-	values[1] = ArrayDatum(open->n, ids, NULL, INT8OID);
-	StatementRun(&share[StoreLockNowait()], values, NULL, false, 0);
-	*locked = nlocked == 0 ? palloc(sizeof(int64) * Max(SPI_processed, 1)) :
-		repalloc(*locked, sizeof(int64) * (nlocked + SPI_processed));
-	for (uint64 i = 0; i < SPI_processed; i++)
-		(*locked)[nlocked++] = ResultInt64(i, 1);
-	SPI_freetuptable(SPI_tuptable);
+		ids[i] = open->targets[i].document_id;
+	added = LockIdentitiesShared(ids, open->n, &nadded);
+	*locked = nlocked == 0 ? palloc(sizeof(int64) * Max(nadded, 1)) :
+		repalloc(*locked, sizeof(int64) * Max(nlocked + nadded, 1));
+	memcpy(*locked + nlocked, added, sizeof(int64) * nadded);
+	nlocked += nadded;
 	qsort(*locked, nlocked, sizeof(int64), IdsCompare);
 	return nlocked;
 }
@@ -262,39 +231,4 @@ LockChildren(FlatDocument *flat, int64 updated_id)
 			return true;
 		RefuseWithoutLockRow(flat, &open, locked, nlocked);
 	}
-}
-
-/* Take the one row of a result, which has the columns of HeaderTable. */
-static bool
-TakeHeader(DocumentHeader *header)
-{
-	StoredRows	rows;
-
-	StoredRowsTake(&rows, HeaderTable.types, HeaderTable.ncolumns);
-	if (rows.nrows > 0)
-		HeaderFromRow(rows.values, header);
-	SPI_freetuptable(SPI_tuptable);
-	return rows.nrows > 0;
-}
-
-/*
- * Serialise the writers of one document.  Blocks nobody who only refers to it.
- */
-bool
-LockDocument(int64 document_id, DocumentHeader *header)
-{
-	Datum		values[1] = {Int64GetDatum(document_id)};
-
-	StatementRun(&lock_document[StoreLockNowait()], values, NULL, false, 1);
-	return TakeHeader(header);
-}
-
-/* The same without waiting; false: somebody has it, or it is gone. */
-bool
-LockDocumentAtOnce(int64 document_id, DocumentHeader *header)
-{
-	Datum		values[1] = {Int64GetDatum(document_id)};
-
-	StatementRun(&try_document, values, NULL, false, 1);
-	return TakeHeader(header);
 }

@@ -13,21 +13,16 @@
 #include "base/report.h"
 #include "base/uuid.h"
 #include "cascade/newids.h"
-#include "catalog/pg_type.h"
-#include "document/resolve.h"
-#include "engine/keywrite.h"
+#include "document/referentialids.h"
 #include "engine/plan.h"
-#include "fmgr.h"
 #include "utils/builtins.h"
-#include "utils/fmgroids.h"
 #include "utils/memutils.h"
 
 typedef struct NewId
 {
 	int64		document_id;
 	pg_uuid_t	id;
-	bool		seen;			/* the document had an id under this name */
-	bool		held;			/* which is this one */
+	bool		held;			/* the document has it already */
 } NewId;
 
 /* New ReferentialIds of documents, under one resource name. */
@@ -38,41 +33,7 @@ struct NewIds
 	NewId	   *ids;			/* ascending by document, each once */
 	int			n;
 	int			capacity;
-	bool		all_free;		/* no document has any of them */
 	NewIds	   *next;
-};
-
-static const char *const columns[] = {"documentid", "projectname", "resourcename", "referentialid"};
-static const Oid column_types[] = {INT8OID, TEXTOID, TEXTOID, UUIDOID};
-static const KeyScanTable identities = {"dms", "referentialidentity", columns, column_types, 4};
-
-static const Oid argument_types[] = {INT8ARRAYOID, UUIDARRAYOID, TEXTOID, TEXTOID};
-
-/* Unnested in a list of columns: in FROM, each would be stored first. */
-#define NEW_IDS_SQL \
-	" (SELECT pg_catalog.unnest($1) AS doc, pg_catalog.unnest($2) AS id OFFSET 0) AS u"
-
-static Statement forget_old = {
-	.sql = "DELETE FROM dms.ReferentialIdentity AS r USING" NEW_IDS_SQL
-	" WHERE r.DocumentId OPERATOR(pg_catalog.=) u.doc"
-	" AND r.ProjectName OPERATOR(pg_catalog.=) $3::pg_catalog.varchar"
-	" AND r.ResourceName OPERATOR(pg_catalog.=) $4::pg_catalog.varchar"
-	" AND r.ReferentialId OPERATOR(pg_catalog.<>) u.id",
-	.nargs = 4,
-	.argtypes = argument_types,
-};
-
-#define CLAIM_SQL \
-	"INSERT INTO dms.ReferentialIdentity (ReferentialId, DocumentId, ProjectName, ResourceName)" \
-	" SELECT u.id, u.doc, $3, $4 FROM" NEW_IDS_SQL
-
-static Statement claim_all = {.sql = CLAIM_SQL,.nargs = 4,.argtypes = argument_types};
-
-static Statement claim_missing = {
-	.sql = CLAIM_SQL " WHERE NOT EXISTS (SELECT FROM dms.ReferentialIdentity AS r"
-	" WHERE r.ReferentialId OPERATOR(pg_catalog.=) u.id AND r.DocumentId OPERATOR(pg_catalog.=) u.doc)",
-	.nargs = 4,
-	.argtypes = argument_types,
 };
 
 /* An empty list, with room for so many. */
@@ -88,19 +49,27 @@ NewIdsMake(const char *project, const char *resource, int capacity)
 	return made;
 }
 
+/* Raise that a document has several root rows, and so several identities. */
+static void
+RaiseTwice(int64 document_id)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_DATA_CORRUPTED),
+			 errmsg("document " INT64_FORMAT " has more than one identity", document_id)));
+}
+
+/* Add the new id of a document to a list. */
 void
 NewIdsAdd(NewIds *list, int64 document_id, const pg_uuid_t *id)
 {
 	NewId	   *added;
 
 	if (list->n == list->capacity)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg("document " INT64_FORMAT " has more than one identity", document_id)));
+		RaiseTwice(document_id);
 	added = &list->ids[list->n++];
 	added->document_id = document_id;
 	added->id = *id;
-	added->seen = added->held = false;
+	added->held = false;
 }
 
 /* Put a list behind others. */
@@ -117,37 +86,7 @@ NewIdsJoin(NewIds *first, NewIds *second)
 	return first;
 }
 
-/* Run a statement on new ids. */
-static uint64
-RunOnNewIds(Statement *statement, const NewIds *list)
-{
-	Datum	   *ids = palloc_extended(sizeof(Datum) * Max(list->n, 1), MCXT_ALLOC_HUGE);
-	Datum	   *documents = palloc_extended(sizeof(Datum) * Max(list->n, 1), MCXT_ALLOC_HUGE);
-	Datum		values[4];
-
-	for (int i = 0; i < list->n; i++)
-	{
-		ids[i] = UUIDPGetDatum(&list->ids[i].id);
-		documents[i] = Int64GetDatum(list->ids[i].document_id);
-	}
-	values[0] = ArrayDatum(list->n, documents, NULL, INT8OID);
-	values[1] = ArrayDatum(list->n, ids, NULL, UUIDOID);
-	values[2] = CStringGetTextDatum(list->project);
-	values[3] = CStringGetTextDatum(list->resource);
-	return StatementRun(statement, values, NULL, false, 0);
-}
-
-/* The list that holds only one of the ids of another. */
-static NewIds
-OnlyOne(const NewIds *list, NewId *id)
-{
-	NewIds		one = *list;
-
-	one.ids = id;
-	one.n = 1;
-	return one;
-}
-
+/* Order new ids by their documents. */
 static int
 CompareDocuments(const void *a, const void *b)
 {
@@ -166,25 +105,21 @@ NewIdOf(const NewIds *list, int64 document_id)
 	return found;
 }
 
-/* Has the document another id than it should?  Note what is found. */
+/*
+ * Returns true if a row is an old id of its document under the name of the
+ * list, and notes if it is the new one already.
+ */
 static bool
 IsOld(const Datum *values, void *arg)
 {
-	NewId	   *id = NewIdOf(arg, DatumGetInt64(values[0]));
+	NewIds	   *list = arg;
+	NewId	   *id;
 
-	id->seen = true;
-	id->held = memcmp(&id->id, DatumGetUUIDP(values[3]), UUID_LEN) == 0;
+	if (!ReferentialIdHasName(values, list->project, list->resource))
+		return false;
+	id = NewIdOf(list, DatumGetInt64(values[REFERENTIAL_ID_DOCUMENT]));
+	id->held = memcmp(&id->id, DatumGetUUIDP(values[REFERENTIAL_ID_ID]), UUID_LEN) == 0;
 	return !id->held;
-}
-
-/* Somebody was faster than we: he may have given it the right one. */
-static void
-ForgetOneBySql(const Datum *values, void *arg)
-{
-	NewId	   *id = NewIdOf(arg, DatumGetInt64(values[0]));
-	NewIds		one = OnlyOne(arg, id);
-
-	id->seen = RunOnNewIds(&forget_old, &one) == 1;
 }
 
 /* The documents of a list, ascending. */
@@ -204,36 +139,35 @@ DropHeld(NewIds *list)
 {
 	int			kept = 0;
 
-	list->all_free = true;
 	for (int i = 0; i < list->n; i++)
-	{
-		list->all_free = list->all_free && list->ids[i].seen;
 		if (!list->ids[i].held)
 			list->ids[kept++] = list->ids[i];
-	}
 	list->n = kept;
 }
 
+/* Refuse a list that has two ids for one document; it is sorted. */
+static void
+RefuseTwice(const NewIds *list)
+{
+	for (int i = 1; i < list->n; i++)
+		if (list->ids[i].document_id == list->ids[i - 1].document_id)
+			RaiseTwice(list->ids[i].document_id);
+}
+
 /*
- * Let go of what documents were called.  The rows of new ids then stand in the
- * order of documents, in which the next cascade comes to them.
+ * Delete the old ids of documents.  New ones are then inserted in the order of
+ * documents, in which the next cascade reads them.
  */
 static void
 ForgetOldIds(NewIds *list)
 {
-	KeyScanKey	name[] = {
-		{.equals = F_TEXTEQ,.value = CStringGetTextDatum(list->project)},
-		{.equals = F_TEXTEQ,.value = CStringGetTextDatum(list->resource)}
-	};
-
 	qsort(list->ids, list->n, sizeof(NewId), CompareDocuments);
-	if (KeyDelete(&identities, Documents(list), list->n, name, lengthof(name), IsOld, ForgetOneBySql, list))
-		DropHeld(list);
-	else
-		list->all_free = RunOnNewIds(&forget_old, list) == (uint64) list->n;
+	RefuseTwice(list);
+	ReferentialIdsDelete(Documents(list), list->n, IsOld, list);
+	DropHeld(list);
 }
 
-/* What a row of an identity is made of. */
+/* The parts of a row of a new id. */
 typedef struct Claim
 {
 	const NewIds *list;
@@ -241,45 +175,54 @@ typedef struct Claim
 	Datum		resource;
 } Claim;
 
+/* Fill in the row of a new id. */
 static void
 ClaimRow(int row, Datum *values, void *arg)
 {
 	const Claim *claim = arg;
 
-	values[0] = Int64GetDatum(claim->list->ids[row].document_id);
-	values[1] = claim->project;
-	values[2] = claim->resource;
-	values[3] = UUIDPGetDatum(&claim->list->ids[row].id);
+	values[REFERENTIAL_ID_DOCUMENT] = Int64GetDatum(claim->list->ids[row].document_id);
+	values[REFERENTIAL_ID_PROJECT] = claim->project;
+	values[REFERENTIAL_ID_RESOURCE] = claim->resource;
+	values[REFERENTIAL_ID_ID] = UUIDPGetDatum(&claim->list->ids[row].id);
 }
 
-/* Call documents what they should be called; how many are new? */
-static uint64
+/* Insert the new ids; returns their number. */
+static int
 ClaimNewIds(const NewIds *list)
 {
 	Claim		claim = {.list = list};
 
-	if (!list->all_free)
-		return RunOnNewIds(&claim_missing, list);
 	claim.project = CStringGetTextDatum(list->project);
 	claim.resource = CStringGetTextDatum(list->resource);
-	if (!KeyInsert(&identities, list->n, ClaimRow, &claim))
-		return RunOnNewIds(&claim_all, list);
+	ReferentialIdsInsert(list->n, ClaimRow, &claim);
 	return list->n;
 }
 
 #ifdef DMS_FAULTS
-/* What must not be: a document claims its id while another still has it. */
-static uint64
+/* Returns a list with only one of the ids of another. */
+static NewIds
+OnlyOne(const NewIds *list, NewId *id)
+{
+	NewIds		one = *list;
+
+	one.ids = id;
+	one.n = 1;
+	return one;
+}
+
+/* The fault: a document claims its id while another still has it. */
+static int
 ReplaceOneByOne(NewIds *list)
 {
-	uint64		changed = 0;
+	int			changed = 0;
 
 	for (int i = 0; i < list->n; i++)
 	{
 		NewIds		one = OnlyOne(list, &list->ids[i]);
 
 		ForgetOldIds(&one);
-		changed += RunOnNewIds(&claim_missing, &one);
+		changed += ClaimNewIds(&one);
 	}
 	return changed;
 }

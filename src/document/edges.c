@@ -1,19 +1,20 @@
 /*
  * edges.c
- *		Keeping dms.ReferenceEdge equal to the reference columns.
+ *		The rows of dms.ReferenceEdge: keeping them equal to the reference
+ *		columns, and finding the documents that refer to others.
  *
  * The edges of a document are the set of (child, source, identity flag) over
  * the same uses of references that fill the columns.
  */
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "base/faults.h"
 #include "catalog/pg_type.h"
 #include "document/edges.h"
 #include "engine/keyscan.h"
 #include "engine/plan.h"
 #include "lib/qunique.h"
-#include "utils/fmgroids.h"
 
 typedef struct Edge
 {
@@ -28,37 +29,66 @@ typedef struct EdgeSet
 	int			n;
 } EdgeSet;
 
-static const Oid read_types[] = {INT8OID};
-static const Oid write_types[] = {INT8OID, INT8ARRAYOID, INT8ARRAYOID, BOOLARRAYOID};
+/* The columns of an edge, by the document that refers. */
+enum
+{
+	EDGE_PARENT,
+	EDGE_SOURCE,
+	EDGE_CHILD,
+	EDGE_IDENTITY,
+	EDGE_COLUMNS
+};
 
-static const char *const edge_columns[] = {"parentdocumentid", "childdocumentid", "edgesourceid", "isidentitycomponent"};
-static const Oid edge_types[] = {INT8OID, INT8OID, INT8OID, BOOLOID};
-static const KeyScanTable edges = {"dms", "referenceedge", edge_columns, edge_types, lengthof(edge_columns)};
-static Statement read_edges = {
-	.sql = "SELECT ParentDocumentId, ChildDocumentId, EdgeSourceId, IsIdentityComponent FROM dms.ReferenceEdge"
-	" WHERE ParentDocumentId OPERATOR(pg_catalog.=) $1",
+static const char *const parent_columns[EDGE_COLUMNS] = {
+	"parentdocumentid", "edgesourceid", "childdocumentid", "isidentitycomponent"
+};
+static const Oid edge_types[EDGE_COLUMNS] = {INT8OID, INT8OID, INT8OID, BOOLOID};
+static KeyedTable edges_of_parents =
+{
+	.schema = "dms",.name = "referenceedge", KEYED_COLUMNS(parent_columns, edge_types),.nkeys = 3
+};
+
+static const char *const child_columns[] = {
+	"childdocumentid", "parentdocumentid", "edgesourceid", "isidentitycomponent"
+};
+static KeyedTable edges_of_children =
+{
+	.schema = "dms",.name = "referenceedge", KEYED_COLUMNS(child_columns, edge_types),
+	.nkeys = 3,.any_order = true
+};
+
+static const Oid id_types[] = {INT8OID};
+static const Oid uuid_types[] = {UUIDOID};
+
+/* The resource of an edge is in its source's key: no join to the parents. */
+static Statement count_parents =
+{
+	.sql = "SELECT pg_catalog.split_part(s.EdgeSourceKey, ':', 1), pg_catalog.count(DISTINCT e.ParentDocumentId)"
+	" FROM dms.ReferenceEdge AS e JOIN dms.EdgeSource AS s"
+	" ON s.EdgeSourceId OPERATOR(pg_catalog.=) e.EdgeSourceId"
+	" WHERE e.ChildDocumentId OPERATOR(pg_catalog.=) $1"
+	" AND e.ParentDocumentId OPERATOR(pg_catalog.<>) $1"
+	" GROUP BY 1 ORDER BY 1",
 	.nargs = 1,
-	.argtypes = read_types,
+	.argtypes = id_types,
 };
 
-static Statement insert_edges = {
-	.sql = "INSERT INTO dms.ReferenceEdge"
-	" (ParentDocumentId, ChildDocumentId, EdgeSourceId, IsIdentityComponent)"
-	" SELECT $1, pg_catalog.unnest($2), pg_catalog.unnest($3), pg_catalog.unnest($4)",
-	.nargs = 4,
-	.argtypes = write_types,
+static Statement find_referencing =
+{
+	.sql = "SELECT p.DocumentUuid, p.ProjectName::pg_catalog.text, p.ResourceName::pg_catalog.text,"
+	" s.EdgeSourceKey::pg_catalog.text"
+	" FROM dms.Document AS c"
+	" JOIN dms.ReferenceEdge AS e ON e.ChildDocumentId OPERATOR(pg_catalog.=) c.DocumentId"
+	" JOIN dms.Document AS p ON p.DocumentId OPERATOR(pg_catalog.=) e.ParentDocumentId"
+	" JOIN dms.EdgeSource AS s ON s.EdgeSourceId OPERATOR(pg_catalog.=) e.EdgeSourceId"
+	" WHERE c.DocumentUuid OPERATOR(pg_catalog.=) $1"
+	" ORDER BY p.ProjectName COLLATE pg_catalog.\"C\", p.ResourceName COLLATE pg_catalog.\"C\","
+	" p.DocumentUuid, s.EdgeSourceKey COLLATE pg_catalog.\"C\"",
+	.nargs = 1,
+	.argtypes = uuid_types,
 };
 
-static Statement delete_edges = {
-	.sql = "DELETE FROM dms.ReferenceEdge AS e USING ROWS FROM"
-	" (pg_catalog.unnest($2), pg_catalog.unnest($3), pg_catalog.unnest($4)) AS u (child, source, flag)"
-	" WHERE e.ParentDocumentId OPERATOR(pg_catalog.=) $1"
-	" AND e.EdgeSourceId OPERATOR(pg_catalog.=) u.source"
-	" AND e.ChildDocumentId OPERATOR(pg_catalog.=) u.child",
-	.nargs = 4,
-	.argtypes = write_types,
-};
-
+/* Order edges as the primary key does. */
 static int
 CompareEdges(const void *a, const void *b)
 {
@@ -80,7 +110,7 @@ SortEdges(EdgeSet *set)
 	set->n = (int) qunique(set->edges, set->n, sizeof(Edge), CompareEdges);
 }
 
-/* The edges that a body wants. */
+/* Compute the edges of a body. */
 static void
 WantedEdges(const FlatDocument *flat, EdgeSet *set)
 {
@@ -97,15 +127,14 @@ WantedEdges(const FlatDocument *flat, EdgeSet *set)
 		set->n--;
 }
 
-/* The edges that are stored. */
+/* Read the stored edges of a document. */
 static void
 StoredEdges(int64 document_id, EdgeSet *set)
 {
-	KeyScanKey	key = {.equals = F_INT8EQ,.value = Int64GetDatum(document_id)};
 	StoredRows	rows;
 
 	SnapshotBegin();
-	KeyRead(&edges, &read_edges, &key, 1, &rows);
+	KeyReadIds(&edges_of_parents, &document_id, 1, &rows);
 	SnapshotEnd();
 	set->n = rows.nrows;
 	set->edges = palloc(sizeof(Edge) * Max(set->n, 1));
@@ -113,48 +142,43 @@ StoredEdges(int64 document_id, EdgeSet *set)
 	{
 		const Datum *values = StoredRowValues(&rows, i);
 
-		set->edges[i].child = DatumGetInt64(values[1]);
-		set->edges[i].source = DatumGetInt64(values[2]);
-		set->edges[i].identity = DatumGetBool(values[3]);
+		set->edges[i].child = DatumGetInt64(values[EDGE_CHILD]);
+		set->edges[i].source = DatumGetInt64(values[EDGE_SOURCE]);
+		set->edges[i].identity = DatumGetBool(values[EDGE_IDENTITY]);
 	}
 	SortEdges(set);
 }
 
-/* Run a statement on a set of edges. */
+/* Insert or delete a set of edges of a document. */
 static void
-RunOnEdges(Statement *statement, int64 document_id, const EdgeSet *set)
+WriteEdges(KeyedVerb verb, int64 document_id, const EdgeSet *set)
 {
-	Datum	   *columns[3];
-	Datum		values[4];
+	Row		   *rows = palloc(sizeof(Row) * Max(set->n, 1));
+	RowSet		row_set = {.rows = rows,.nrows = set->n};
 
-	if (set->n == 0)
-		return;
-	for (int i = 0; i < 3; i++)
-		columns[i] = palloc(sizeof(Datum) * set->n);
 	for (int i = 0; i < set->n; i++)
 	{
-		columns[0][i] = Int64GetDatum(set->edges[i].child);
-		columns[1][i] = Int64GetDatum(set->edges[i].source);
-		columns[2][i] = BoolGetDatum(set->edges[i].identity);
+		rows[i].nulls = NULL;
+		rows[i].values = palloc(sizeof(Datum) * EDGE_COLUMNS);
+		rows[i].values[EDGE_PARENT] = Int64GetDatum(document_id);
+		rows[i].values[EDGE_SOURCE] = Int64GetDatum(set->edges[i].source);
+		rows[i].values[EDGE_CHILD] = Int64GetDatum(set->edges[i].child);
+		rows[i].values[EDGE_IDENTITY] = BoolGetDatum(set->edges[i].identity);
 	}
-	values[0] = Int64GetDatum(document_id);
-	values[1] = ArrayDatum(set->n, columns[0], NULL, INT8OID);
-	values[2] = ArrayDatum(set->n, columns[1], NULL, INT8OID);
-	values[3] = ArrayDatum(set->n, columns[2], NULL, BOOLOID);
-	StatementRun(statement, values, NULL, false, 0);
+	(void) KeyedTableRun(&edges_of_parents, verb, &row_set);
 }
 
-/* All edges of a new document. */
+/* Insert the edges of a new document. */
 void
 EdgesInsert(int64 document_id, const FlatDocument *flat)
 {
 	EdgeSet		wanted;
 
 	WantedEdges(flat, &wanted);
-	RunOnEdges(&insert_edges, document_id, &wanted);
+	WriteEdges(KEYED_INSERT, document_id, &wanted);
 }
 
-/* Bring the stored edges to what the body wants; did anything differ? */
+/* Make the stored edges those of the body; returns true if any differed. */
 bool
 EdgesDiff(int64 document_id, const FlatDocument *flat)
 {
@@ -185,7 +209,119 @@ EdgesDiff(int64 document_id, const FlatDocument *flat)
 			j++;
 		}
 	}
-	RunOnEdges(&delete_edges, document_id, &surplus);
-	RunOnEdges(&insert_edges, document_id, &missing);
+	WriteEdges(KEYED_DELETE, document_id, &surplus);
+	WriteEdges(KEYED_INSERT, document_id, &missing);
 	return surplus.n + missing.n > 0;
+}
+
+/* Order edges to parents, for comparing two looks at them. */
+static int
+CompareParents(const void *a, const void *b)
+{
+	const ParentEdge *left = a;
+	const ParentEdge *right = b;
+
+	if (left->parent != right->parent)
+		return left->parent < right->parent ? -1 : 1;
+	if (left->source != right->source)
+		return left->source < right->source ? -1 : 1;
+	return (int) left->identity - (int) right->identity;
+}
+
+/* Returns true if two edges to parents are the same. */
+static bool
+SameParents(ParentEdge *a, ParentEdge *b, int n)
+{
+	qsort(a, n, sizeof(ParentEdge), CompareParents);
+	qsort(b, n, sizeof(ParentEdge), CompareParents);
+	for (int i = 0; i < n; i++)
+		if (CompareParents(&a[i], &b[i]) != 0)
+			return false;
+	return true;
+}
+
+/* Read the edges to documents, whose ids are ascending, in the active snapshot. */
+static ParentEdge *
+ReadParents(const int64 *ids, int n, int *nfound)
+{
+	StoredRows	rows;
+	ParentEdge *found;
+
+	KeyReadIds(&edges_of_children, ids, n, &rows);
+	found = palloc_extended(sizeof(ParentEdge) * Max(rows.nrows, 1), MCXT_ALLOC_HUGE);
+	for (int i = 0; i < rows.nrows; i++)
+	{
+		const Datum *values = StoredRowValues(&rows, i);
+
+		found[i].parent = DatumGetInt64(values[1]);
+		found[i].source = DatumGetInt64(values[2]);
+		found[i].identity = DatumGetBool(values[3]);
+	}
+	*nfound = rows.nrows;
+	return found;
+}
+
+/*
+ * Read the edges to documents, whose ids are ascending, in a new snapshot,
+ * after taking the locks that keep others from adding any.  Where the
+ * transaction's snapshot is fixed it may not see what was committed meanwhile:
+ * then the latest state must agree, or the transaction must be retried.
+ */
+ParentEdge *
+EdgesToLocked(const int64 *ids, int n, int *nfound)
+{
+	ParentEdge *seen;
+	ParentEdge *latest;
+	int			nlatest;
+
+	SnapshotBegin();
+	seen = ReadParents(ids, n, nfound);
+	SnapshotEnd();
+	if (!IsolationUsesXactSnapshot() || FAULT_SKIP("latest_look"))
+		return seen;
+	SnapshotBeginLatest();
+	latest = ReadParents(ids, n, &nlatest);
+	SnapshotEnd();
+	if (*nfound != nlatest || !SameParents(seen, latest, nlatest))
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("could not serialize access due to concurrent changes of references")));
+	return seen;
+}
+
+/* Returns true if any document refers to this one, which is locked. */
+bool
+EdgesHaveParents(int64 document_id)
+{
+	int			n;
+
+	(void) EdgesToLocked(&document_id, 1, &n);
+	return n > 0;
+}
+
+/*
+ * Count the documents that refer to this one, by resource, in the active
+ * snapshot.  The rows are the result of SPI: resource and number, as text.
+ */
+uint64
+EdgesCountParents(int64 document_id)
+{
+	Datum		values[1] = {Int64GetDatum(document_id)};
+
+	return StatementRun(&count_parents, values, NULL, true, 0);
+}
+
+/*
+ * Find the documents that refer to the one with a uuid.  The rows are the
+ * result of SPI: uuid, project, resource and place of each.
+ */
+uint64
+EdgesFindReferencing(const pg_uuid_t *uuid)
+{
+	static const Oid types[] = {UUIDOID, TEXTOID, TEXTOID, TEXTOID};
+	Datum		values[1] = {UUIDPGetDatum(uuid)};
+
+	ReadRun(&find_referencing, values, 0);
+	ResultExpect(types);
+	return SPI_processed;
 }

@@ -1,6 +1,6 @@
 /*
  * edges.h
- *		The reference edges of a document.
+ *		Rows of dms.ReferenceEdge.
  */
 #ifndef DMS_EDGES_H
 #define DMS_EDGES_H
@@ -8,8 +8,26 @@
 #include "postgres.h"
 
 #include "document/flatten.h"
+#include "utils/uuid.h"
+
+/* An edge to a document, seen from there. */
+typedef struct ParentEdge
+{
+	int64		parent;
+	int64		source;
+	bool		identity;
+} ParentEdge;
+
+/* The start of a query for the edges of a document, which ends in its id. */
+#define EDGES_OF_PARENT_SQL \
+	"SELECT ChildDocumentId, EdgeSourceId, IsIdentityComponent" \
+	" FROM dms.ReferenceEdge WHERE ParentDocumentId OPERATOR(pg_catalog.=) "
 
 extern void EdgesInsert(int64 document_id, const FlatDocument *flat);
 extern bool EdgesDiff(int64 document_id, const FlatDocument *flat);
+extern ParentEdge *EdgesToLocked(const int64 *ids, int n, int *nfound);
+extern bool EdgesHaveParents(int64 document_id);
+extern uint64 EdgesCountParents(int64 document_id);
+extern uint64 EdgesFindReferencing(const pg_uuid_t *uuid);
 
 #endif							/* DMS_EDGES_H */

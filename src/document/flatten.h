@@ -8,21 +8,9 @@
 #include "postgres.h"
 
 #include "base/jsontree.h"
+#include "engine/storedrows.h"
 #include "model/model.h"
 #include "utils/uuid.h"
-
-/* A row of one of the resource's tables: values as TableModel.columns. */
-typedef struct Row
-{
-	Datum	   *values;
-	bool	   *nulls;
-} Row;
-
-typedef struct RowSet
-{
-	Row		   *rows;			/* in order of the key */
-	int			nrows;
-} RowSet;
 
 /*
  * One reference in a body.  The foreign-key column and the edge are both made
@@ -44,7 +32,7 @@ typedef struct ReferenceUse
 typedef struct FlatDocument
 {
 	const ResourceModel *model;
-	RowSet	   *tables;			/* as model->tables */
+	RowSet	   *tables;			/* as model->tables; values as their columns */
 	ReferenceUse *uses;
 	int			nuses;
 	pg_uuid_t	primary;		/* ReferentialId */

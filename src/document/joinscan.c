@@ -14,6 +14,7 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
 #include "document/joinscan.h"
+#include "engine/keyscan.h"
 #include "model/value.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -21,7 +22,7 @@
 /* What to read of one table on the way; the first column is its key. */
 typedef struct JoinStep
 {
-	KeyScanTable table;
+	KeyedTable	table;
 	int			from;			/* the step it hangs on; -1 for the first */
 	int			from_column;	/* in that step */
 } JoinStep;
@@ -41,7 +42,7 @@ typedef struct JoinScan
 static int
 StepColumn(JoinStep *step, const char *name, Oid type)
 {
-	KeyScanTable *table = &step->table;
+	KeyedTable *table = &step->table;
 
 	for (int i = 0; i < table->ncolumns; i++)
 		if (strcmp(table->columns[i], name) == 0)
@@ -78,7 +79,8 @@ PrepareScan(const Resource *resource, const ProjectionModel *projection)
 		JoinStep   *step = &scan->steps[i];
 
 		step->table.schema = join->schema;
-		step->table.table = join->table;
+		step->table.name = join->table;
+		step->table.nkeys = 1;
 		step->table.nrequired = 1;
 		step->table.columns = palloc(sizeof(char *) * most);
 		step->table.types = palloc(sizeof(Oid) * most);

@@ -1,101 +1,13 @@
 /*
  * resolve.c
- *		Looking up ReferentialIds, and telling which of a body's references
- *		name nothing.
+ *		Resolving the references of a body, and reporting those that name no
+ *		document.
  */
 #include "postgres.h"
 
 #include "base/report.h"
-#include "catalog/pg_type.h"
 #include "document/resolve.h"
-#include "engine/keyscan.h"
 #include "engine/plan.h"
-#include "lib/qunique.h"
-#include "utils/fmgroids.h"
-
-static const Oid uuid_array[] = {UUIDARRAYOID};
-
-static const char *const identity_columns[] = {"referentialid", "documentid"};
-static const Oid identity_types[] = {UUIDOID, INT8OID};
-static const KeyScanTable identities = {"dms", "referentialidentity", identity_columns, identity_types, lengthof(identity_columns)};
-
-/* In the order of the index: for a few keys, a bitmap costs more than it saves. */
-static Statement look_up = {
-	.sql = "SELECT ReferentialId, DocumentId FROM dms.ReferentialIdentity"
-	" WHERE ReferentialId OPERATOR(pg_catalog.=) ANY ($1)",
-	.nargs = 1,
-	.argtypes = uuid_array,
-	.ordered = true,
-};
-
-static int
-CompareIds(const void *a, const void *b)
-{
-	return memcmp(a, b, UUID_LEN);
-}
-
-/* Sort entries that the caller has put together, for IdSetFind(). */
-void
-IdSetSort(IdSet *set)
-{
-	if (set->n > 0)
-		qsort(set->entries, set->n, sizeof(IdEntry), CompareIds);
-}
-
-/* A set of ids, to be looked up. */
-IdSet *
-IdSetMake(const pg_uuid_t *ids, int n)
-{
-	IdSet	   *set = palloc(sizeof(IdSet));
-
-	set->entries = palloc0(sizeof(IdEntry) * Max(n, 1));
-	for (int i = 0; i < n; i++)
-		set->entries[i].id = ids[i];
-	qsort(set->entries, n, sizeof(IdEntry), CompareIds);
-	set->n = (int) qunique(set->entries, n, sizeof(IdEntry), CompareIds);
-	return set;
-}
-
-static IdEntry *
-FindEntry(const IdSet *set, const pg_uuid_t *id)
-{
-	return set->n == 0 ? NULL : bsearch(id, set->entries, set->n, sizeof(IdEntry), CompareIds);
-}
-
-/* The document that has this id, by the last look-up; 0: none. */
-int64
-IdSetFind(const IdSet *set, const pg_uuid_t *id)
-{
-	IdEntry    *entry = FindEntry(set, id);
-
-	return entry ? entry->document_id : 0;
-}
-
-/* Find the documents of all ids at once, in the active snapshot. */
-void
-IdSetLookUp(IdSet *set)
-{
-	Datum	   *ids = palloc(sizeof(Datum) * Max(set->n, 1));
-	KeyScanKey	key = {.equals = F_UUID_EQ,.any = true};
-	StoredRows	rows;
-
-	for (int i = 0; i < set->n; i++)
-	{
-		ids[i] = UUIDPGetDatum(&set->entries[i].id);
-		set->entries[i].document_id = 0;
-	}
-	key.value = ArrayDatum(set->n, ids, NULL, UUIDOID);
-	KeyRead(&identities, &look_up, &key, 1, &rows);
-	for (int i = 0; i < rows.nrows; i++)
-	{
-		const Datum *values = StoredRowValues(&rows, i);
-		IdEntry    *entry = FindEntry(set, DatumGetUUIDP(values[0]));
-
-		if (entry == NULL)
-			RefuseRow("a row that it was not asked for");
-		entry->document_id = DatumGetInt64(values[1]);
-	}
-}
 
 /* Resolve all references and the document itself; returns the latter's id. */
 int64

@@ -9,7 +9,7 @@
 #include "postgres.h"
 
 #include "document/rows.h"
-#include "document/rowstatements.h"
+#include "document/rowtables.h"
 #include "engine/keyscan.h"
 #include "miscadmin.h"
 #include "model/value.h"
@@ -37,14 +37,8 @@ ReadTable(Resource *resource, int table, int64 document_id, RowSet *stored)
 	memset(rows, 0, sizeof(RowSet));
 	if (parent >= 0 && stored[parent].nrows == 0)
 		return;
-	KeyReadIds(RowStatementScan(resource, table), RowStatementRead(resource, table), &document_id, 1, &read);
-	rows->nrows = read.nrows;
-	rows->rows = palloc(sizeof(Row) * Max(read.nrows, 1));
-	for (int i = 0; i < read.nrows; i++)
-	{
-		rows->rows[i].values = StoredRowValues(&read, i);
-		rows->rows[i].nulls = StoredRowNulls(&read, i);
-	}
+	KeyReadIds(RowTable(resource, table), &document_id, 1, &read);
+	*rows = StoredRowsSet(&read);
 }
 
 /* Order rows by their ordinals; the document is the same. */
@@ -193,16 +187,16 @@ DiffRows(const TableModel *table, const RowSet *stored, const RowSet *wanted,
 
 /*
  * A table has taken fewer rows than it was given: a trigger or a rule of its
- * owner's left some out, and the document would be another one than was sent.
+ * owner left some out, and the document would not be the one that was sent.
  *
  * The plan is made anew next time.  A rule that does nothing instead leaves a
  * plan without any table, which PostgreSQL keeps when the rule is gone.
  */
 static void
-RefuseLostRows(Statement *statement, const TableModel *table, uint64 taken, int given)
+RefuseLostRows(KeyedTable *table, uint64 taken, int given)
 {
 	if (!StatementsAreRunning())
-		StatementForget(statement);
+		KeyedTableForget(table);
 	ereport(ERROR,
 			(errcode(ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION),
 			 errmsg("table %s took " UINT64_FORMAT " of %d rows of the document",
@@ -210,73 +204,73 @@ RefuseLostRows(Statement *statement, const TableModel *table, uint64 taken, int 
 			 errhint("A trigger or a rule of the table leaves rows out.")));
 }
 
-/*
- * Run a statement on rows: the document first, then either the values of the
- * one row that a document has in the table, or an array a column.
- */
+/* Insert, update or delete rows. */
 static void
-RunOnRows(Statement *statement, const RowColumns *columns, const RowSet *rows,
-		  int64 document_id)
+WriteRows(KeyedTable *table, KeyedVerb verb, const RowSet *rows)
 {
-	Datum	   *values = palloc(sizeof(Datum) * (columns->ncolumns + 1));
-	char	   *nulls = palloc(columns->ncolumns + 1);
-	uint64		taken;
-	Datum	   *elements = palloc(sizeof(Datum) * rows->nrows);
-	bool	   *missing = palloc(sizeof(bool) * rows->nrows);
+	uint64		taken = KeyedTableRun(table, verb, rows);
 
-	values[0] = Int64GetDatum(document_id);
-	nulls[0] = ' ';
-	for (int i = 0; i < columns->ncolumns; i++)
-	{
-		int			column = columns->columns[i];
-
-		nulls[i + 1] = ' ';
-		if (columns->single)
-		{
-			values[i + 1] = rows->rows[0].values[column];
-			nulls[i + 1] = rows->rows[0].nulls[column] ? 'n' : ' ';
-			continue;
-		}
-		for (int j = 0; j < rows->nrows; j++)
-		{
-			elements[j] = rows->rows[j].values[column];
-			missing[j] = rows->rows[j].nulls[column];
-		}
-		values[i + 1] = ArrayDatum(rows->nrows, elements, missing,
-								   ValueTypeOid(columns->table->columns[column].value.type));
-	}
-	taken = StatementRun(statement, values, nulls, false, 0);
 	if (taken != (uint64) rows->nrows)
-		RefuseLostRows(statement, columns->table, taken, rows->nrows);
+		RefuseLostRows(table, taken, rows->nrows);
 }
 
+/* Update the root row, all of it but the columns of the identity. */
 static void
-InsertRows(Resource *resource, int table, const RowSet *rows, int64 document_id)
+UpdateKeptRoot(Resource *resource, const Row *row)
 {
-	RowColumns	columns;
-	Statement  *statement;
+	const TableModel *root = &resource->model->tables[0];
+	KeyedTable *table = RowTableKeepingIdentity(resource);
+	Row			kept = {
+		.values = palloc(sizeof(Datum) * table->ncolumns),
+		.nulls = palloc(sizeof(bool) * table->ncolumns)
+	};
+	RowSet		set = {.rows = &kept,.nrows = 1};
+	int			n = 0;
 
-	if (rows->nrows == 0)
-		return;
-	statement = RowStatementInsert(resource, table, &columns);
-	RunOnRows(statement, &columns, rows, document_id);
+	for (int i = 0; i < root->ncolumns; i++)
+	{
+		if (RowColumnIsIdentity(root, i))
+			continue;
+		kept.values[n] = row->values[i];
+		kept.nulls[n++] = row->nulls[i];
+	}
+	WriteRows(table, KEYED_UPDATE, &set);
 }
 
-/* All rows of a new document, parents first. */
+/* Update the changed rows of a table. */
+static void
+UpdateRows(Resource *resource, int table, const RowSet *rows, bool identity)
+{
+	if (rows->nrows > 0 && !identity && resource->model->tables[table].kind == TABLE_ROOT)
+		UpdateKeptRoot(resource, &rows->rows[0]);
+	else
+		WriteRows(RowTable(resource, table), KEYED_UPDATE, rows);
+}
+
+/* Insert the row of a new document into the member table of its superclass. */
+static void
+InsertMember(Resource *resource, int64 document_id)
+{
+	const ResourceModel *model = resource->model;
+	Datum		values[2] = {
+		Int64GetDatum(document_id),
+		CStringGetTextDatum(psprintf("%s:%s", model->project, model->resource))
+	};
+	Row			row = {.values = values};
+	RowSet		set = {.rows = &row,.nrows = 1};
+
+	(void) KeyedTableRun(RowTableMember(resource), KEYED_INSERT, &set);
+}
+
+/* Insert all rows of a new document, parents first. */
 void
 RowsInsert(Resource *resource, const FlatDocument *flat)
 {
-	int64		document_id = DatumGetInt64(flat->tables[0].rows[0].values[0]);
-
 	/* First, because the document may refer to itself by its superclass. */
 	if (resource->model->member_table)
-	{
-		Datum		values[1] = {Int64GetDatum(document_id)};
-
-		StatementRun(RowStatementMember(resource), values, NULL, false, 0);
-	}
+		InsertMember(resource, DatumGetInt64(flat->tables[0].rows[0].values[0]));
 	for (int i = 0; i < resource->model->ntables; i++)
-		InsertRows(resource, i, &flat->tables[i], document_id);
+		WriteRows(RowTable(resource, i), KEYED_INSERT, &flat->tables[i]);
 }
 
 /*
@@ -291,7 +285,6 @@ RowsUpdate(Resource *resource, int64 document_id, const FlatDocument *flat,
 	const ResourceModel *model = resource->model;
 	RowDiff    *diffs = palloc(sizeof(RowDiff) * model->ntables);
 	RowSet	   *stored = palloc(sizeof(RowSet) * model->ntables);
-	RowColumns	columns;
 	bool		any = false;
 
 	SnapshotBegin();
@@ -303,20 +296,10 @@ RowsUpdate(Resource *resource, int64 document_id, const FlatDocument *flat,
 	}
 	SnapshotEnd();
 	for (int i = model->ntables - 1; i >= 0; i--)
-		if (diffs[i].surplus.nrows > 0)
-		{
-			Statement  *statement = RowStatementDelete(resource, i, &columns);
-
-			RunOnRows(statement, &columns, &diffs[i].surplus, document_id);
-		}
+		WriteRows(RowTable(resource, i), KEYED_DELETE, &diffs[i].surplus);
 	for (int i = 0; i < model->ntables; i++)
-		if (diffs[i].changed.nrows > 0)
-		{
-			Statement  *statement = RowStatementUpdate(resource, i, identity, &columns);
-
-			RunOnRows(statement, &columns, &diffs[i].changed, document_id);
-		}
+		UpdateRows(resource, i, &diffs[i].changed, identity);
 	for (int i = 0; i < model->ntables; i++)
-		InsertRows(resource, i, &diffs[i].missing, document_id);
+		WriteRows(RowTable(resource, i), KEYED_INSERT, &diffs[i].missing);
 	return any;
 }

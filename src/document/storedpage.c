@@ -13,22 +13,17 @@
 #include "base/grow.h"
 #include "catalog/pg_type.h"
 #include "document/projection.h"
-#include "document/rowstatements.h"
+#include "document/rowtables.h"
 #include "document/storedpage.h"
 #include "lib/qunique.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
 
-static const Oid ids_types[] = {INT8ARRAYOID};
-
 static const char *const descriptor_columns[] = {"documentid", "uri"};
 static const Oid descriptor_types[] = {INT8OID, TEXTOID};
-static const KeyScanTable descriptors = {"dms", "descriptor", descriptor_columns, descriptor_types, lengthof(descriptor_columns)};
-static Statement read_descriptors = {
-	.sql = "SELECT DocumentId, Uri FROM dms.Descriptor"
-	" WHERE DocumentId OPERATOR(pg_catalog.=) ANY ($1)",
-	.nargs = 1,
-	.argtypes = ids_types,
+static KeyedTable descriptors =
+{
+	.schema = "dms",.name = "descriptor", KEYED_COLUMNS(descriptor_columns, descriptor_types),.nkeys = 1
 };
 
 /* Keep the rows of two tables that have the same id in the first column. */
@@ -72,8 +67,7 @@ ReadTables(StoredPage *page, const int64 *ids, int n)
 		FAULT_PAUSE("read_between_statements");
 		if (parent >= 0 && page->tables[parent].nrows == 0)
 			continue;
-		KeyReadIds(RowStatementScan(resource, i), RowStatementRead(resource, i), ids, n,
-				   &page->tables[i]);
+		KeyReadIds(RowTable(resource, i), ids, n, &page->tables[i]);
 		if (i == 0)
 			KeepCommon(&page->documents, &page->tables[0]);
 	}
@@ -183,7 +177,7 @@ ReadDescriptors(StoredTargets *targets)
 	int64	   *ids = TargetIds(targets);
 
 	FAULT_PAUSE("read_between_statements");
-	KeyReadIds(&descriptors, &read_descriptors, ids, targets->n, &targets->rows);
+	KeyReadIds(&descriptors, ids, targets->n, &targets->rows);
 	AssignRows(targets);
 }
 

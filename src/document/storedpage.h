@@ -8,7 +8,7 @@
 
 #include "postgres.h"
 
-#include "document/header.h"
+#include "document/document.h"
 #include "engine/keyscan.h"
 #include "model/modelcache.h"
 

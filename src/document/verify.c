@@ -13,6 +13,7 @@
 #include "base/report.h"
 #include "catalog/pg_type.h"
 #include "common/pg_prng.h"
+#include "document/edges.h"
 #include "document/verify.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
@@ -126,8 +127,6 @@ static Statement *
 VerifyStatement(Resource *resource)
 {
 	static const Oid types[] = {INT8OID};
-	const char *stored = "SELECT ChildDocumentId, EdgeSourceId, IsIdentityComponent"
-	" FROM dms.ReferenceEdge WHERE ParentDocumentId OPERATOR(pg_catalog.=) $1";
 	StringInfoData sql;
 
 	if (resource->verify.sql != NULL)
@@ -135,11 +134,11 @@ VerifyStatement(Resource *resource)
 	initStringInfo(&sql);
 	appendStringInfoString(&sql, "WITH referred AS MATERIALIZED (");
 	VerifyAppendReferences(&sql, resource->model, "OPERATOR(pg_catalog.=) $1");
-	appendStringInfo(&sql, "), stored AS MATERIALIZED (%s)"
-					 " SELECT false, m.* FROM (SELECT child, source, component FROM referred"
-					 " EXCEPT SELECT * FROM stored) AS m"
-					 " UNION ALL SELECT true, s.* FROM (SELECT * FROM stored"
-					 " EXCEPT SELECT child, source, component FROM referred) AS s", stored);
+	appendStringInfoString(&sql, "), stored AS MATERIALIZED (" EDGES_OF_PARENT_SQL "$1)"
+						   " SELECT false, m.* FROM (SELECT child, source, component FROM referred"
+						   " EXCEPT SELECT * FROM stored) AS m"
+						   " UNION ALL SELECT true, s.* FROM (SELECT * FROM stored"
+						   " EXCEPT SELECT child, source, component FROM referred) AS s");
 	resource->verify.nargs = 1;
 	resource->verify.argtypes = types;
 	resource->verify.sql = MemoryContextStrdup(resource->context, sql.data);

@@ -2,13 +2,13 @@
  * keyscan.c
  *		Reading rows by an indexed key, without a planner.
  *
- * Reads by key have only one sensible plan.  To find it, the planner would
- * open every index of every table the first time a session meets them, which
- * takes longer than all the rest of a first read.  So where nothing but the
- * index decides what comes, it is scanned directly: in the active snapshot,
- * with the locks and the rights that a SELECT needs.  Whatever is more than
- * that (a view, policies of row-level security, tables that inherit, rights on
- * single columns) is left to SQL.
+ * A read by key has only one sensible plan.  To find it, the planner opens
+ * every index of every table the first time a session uses them, which takes
+ * longer than the rest of a first read.  So where the index alone determines
+ * the rows, it is scanned directly: in the active snapshot, with the locks and
+ * the rights that a SELECT needs.  Everything else (a view, row-level security,
+ * inheritance, column privileges) is left to the statement that is made from
+ * the same description.
  */
 #include "postgres.h"
 
@@ -38,94 +38,16 @@
 #include "utils/snapmgr.h"
 
 /*
- * Documents that are written together have ids that follow each other.  From so
- * many in the mean on, it costs less to walk along the index than to come down
- * it for each.
+ * Documents that are written together have consecutive ids.  From this average
+ * length of a run on, walking along the index costs less than descending it for
+ * each id.
  */
 #define WORTHWHILE_RUN 4
 
-/* Make room for rows. */
-void
-StoredRowsInit(StoredRows *rows, int ncolumns, int expected)
-{
-	memset(rows, 0, sizeof(StoredRows));
-	rows->ncolumns = ncolumns;
-	rows->capacity = Max(expected, 1);
-	rows->values = palloc_extended(sizeof(Datum) * rows->capacity * ncolumns, MCXT_ALLOC_HUGE);
-	rows->nulls = palloc_extended(sizeof(bool) * rows->capacity * ncolumns, MCXT_ALLOC_HUGE);
-}
-
-/* Have room for one row more. */
-void
-StoredRowsGrow(StoredRows *rows)
-{
-	if (rows->nrows < rows->capacity)
-		return;
-	rows->capacity *= 2;
-	rows->values = repalloc_huge(rows->values, sizeof(Datum) * rows->capacity * rows->ncolumns);
-	rows->nulls = repalloc_huge(rows->nulls, sizeof(bool) * rows->capacity * rows->ncolumns);
-}
-
-/* Put a row in the place of another. */
-void
-StoredRowsMove(StoredRows *rows, int from, int to)
-{
-	if (from == to)
-		return;
-	memcpy(StoredRowValues(rows, to), StoredRowValues(rows, from), sizeof(Datum) * rows->ncolumns);
-	memcpy(StoredRowNulls(rows, to), StoredRowNulls(rows, from), sizeof(bool) * rows->ncolumns);
-}
-
-/* Refuse a row that has NULL in one of its first columns. */
-static void
-RequireValues(const bool *nulls, int nrequired)
-{
-	for (int i = 0; i < nrequired; i++)
-		if (unlikely(nulls[i]))
-			RefuseRow("NULL where there must be a value");
-}
-
-/* How many of the first columns of a table are never NULL. */
-static int
-RequiredColumns(const KeyScanTable *table)
-{
-	return table->nrequired > 0 ? table->nrequired : table->ncolumns;
-}
-
 /*
- * Take the rows of the last result apart; they live as long as it does.  Their
- * columns must be of these types, and so many of the first must not be NULL.
- */
-void
-StoredRowsTake(StoredRows *rows, const Oid *types, int nrequired)
-{
-	ResultExpect(types);
-	StoredRowsInit(rows, SPI_tuptable->tupdesc->natts, (int) SPI_processed);
-	rows->nrows = (int) SPI_processed;
-	for (int i = 0; i < rows->nrows; i++)
-	{
-		heap_deform_tuple(SPI_tuptable->vals[i], SPI_tuptable->tupdesc,
-						  StoredRowValues(rows, i), StoredRowNulls(rows, i));
-		RequireValues(StoredRowNulls(rows, i), nrequired);
-	}
-}
-
-/*
- * Refuse rows of documents that were not asked for.  A view evaluates what it
- * gives and what it is asked for separately, and may give something else.  The
- * ids are ascending.
- */
-void
-StoredRowsRequireIds(const StoredRows *rows, const int64 *ids, int n)
-{
-	for (int i = 0; i < rows->nrows; i++)
-		if (!IdsHave(ids, n, DatumGetInt64(StoredRowValues(rows, i)[0])))
-			RefuseRow("a row that it was not asked for");
-}
-
-/*
- * Would a statement by the current user meet all rows of it, and only of it?
- * Who hooks into the checks of rights wants to see every statement.
+ * Returns true if a SELECT by the current user would return all rows of the
+ * table and no others.  A module that hooks into permission checks expects to
+ * see every statement.
  */
 static bool
 IsPlainlyUsable(Relation relation, AclMode rights)
@@ -140,6 +62,7 @@ IsPlainlyUsable(Relation relation, AclMode rights)
 		(!relation->rd_rel->relrowsecurity || check_enable_rls(id, InvalidOid, true) != RLS_ENABLED);
 }
 
+/* Returns the number of a column, looking at the likely place first. */
 static AttrNumber
 ColumnNumber(TupleDesc descriptor, const char *name, int guess)
 {
@@ -154,11 +77,11 @@ ColumnNumber(TupleDesc descriptor, const char *name, int guess)
 }
 
 /*
- * Find the columns; false when one is not there or of another type, which SQL
- * shall report.
+ * Find the columns; returns false if one is missing or of another type, so that
+ * the statement reports it.
  */
 static bool
-FindColumns(Relation relation, const KeyScanTable *table, AttrNumber *numbers)
+FindColumns(Relation relation, const KeyedTable *table, AttrNumber *numbers)
 {
 	TupleDesc	descriptor = RelationGetDescr(relation);
 
@@ -172,93 +95,107 @@ FindColumns(Relation relation, const KeyScanTable *table, AttrNumber *numbers)
 	return true;
 }
 
-/* The type whose values a function compares. */
-static Oid
-TypeCompared(RegProcedure equals)
+/* Returns the function that compares two values of a type for equality. */
+static RegProcedure
+EqualsFunction(Oid type)
 {
-	switch (equals)
+	switch (type)
 	{
-		case F_INT8EQ:
-			return INT8OID;
-		case F_UUID_EQ:
-			return UUIDOID;
+		case INT8OID:
+			return F_INT8EQ;
+		case UUIDOID:
+			return F_UUID_EQ;
 		default:
-			Assert(equals == F_TEXTEQ);
-			return TEXTOID;
+			Assert(type == TEXTOID);
+			return F_TEXTEQ;
 	}
 }
 
 /*
- * Is the key's function what this column of the index calls equal?  So it is in
- * all of PostgreSQL's own families of operators; others are left to SQL.
+ * Returns true if the index is ordered by this column in this position, as
+ * PostgreSQL orders its type.  Operator classes of others are left to SQL.
  */
 static bool
-IsSearchable(Relation relation, Relation index, int i, AttrNumber column, const KeyScanKey *key)
+IsOrderedBy(Relation relation, Relation index, int i, AttrNumber column)
 {
 	return index->rd_index->indkey.values[i] == column &&
 		(index->rd_indoption[i] & INDOPTION_DESC) == 0 &&
 		index->rd_indcollation[i] == TupleDescAttr(RelationGetDescr(relation), column - 1)->attcollation &&
-		index->rd_opfamily[i] < FirstNormalObjectId &&
-		index->rd_opcintype[i] == TypeCompared(key->equals);
+		index->rd_opfamily[i] < FirstNormalObjectId;
 }
 
 /*
- * Does the index lead to all rows by the first columns, in the order of the
- * table's key unless any will do?  One that is younger than our snapshot may not
- * (indcheckxmin).
+ * Returns the number of leading columns that an index must have: those that
+ * are searched, and all of the key where rows are expected in its order.
+ */
+static int
+LeadingColumns(const KeyedTable *table)
+{
+	int			nsearch = KeyedTableSearchColumns(table);
+
+	return table->any_order ? nsearch : Max(nsearch, table->nkeys);
+}
+
+/*
+ * Returns true if a search along the index finds all rows, in the expected
+ * order.  An index that is younger than our snapshot may not (indcheckxmin).
  */
 static bool
-LeadsTo(const KeyScan *scan, Relation index, const KeyScanKey *keys, int n)
+LeadsTo(const KeyScan *scan, Relation index)
 {
+	const KeyedTable *table = scan->table;
 	Form_pg_index form = index->rd_index;
+	int			nleading = LeadingColumns(table);
 
-	if (index->rd_rel->relam != BTREE_AM_OID || !form->indisvalid || form->indnkeyatts < n ||
-		(!scan->any_order && !form->indisprimary && !(form->indisunique && form->indnkeyatts == n)) ||
+	if (index->rd_rel->relam != BTREE_AM_OID || !form->indisvalid || form->indnkeyatts < nleading ||
 		!heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL))
 		return false;
 	if (form->indcheckxmin &&
 		!TransactionIdPrecedes(HeapTupleHeaderGetXmin(index->rd_indextuple->t_data), TransactionXmin))
 		return false;
-	for (int i = 0; i < n; i++)
-		if (!IsSearchable(scan->relation, index, i, scan->columns[i], &keys[i]))
+	for (int i = 0; i < nleading; i++)
+		if (!IsOrderedBy(scan->relation, index, i, scan->columns[i]))
+			return false;
+	for (int i = 0; i < KeyedTableSearchColumns(table); i++)
+		if (index->rd_opcintype[i] != table->types[i])
 			return false;
 	return true;
 }
 
-/* Open the index if it serves; NULL if it does not. */
+/* Open the index if it can be used; returns NULL otherwise. */
 static Relation
-OpenServing(const KeyScan *scan, Oid id, const KeyScanKey *keys, int n)
+OpenUsable(const KeyScan *scan, Oid id)
 {
 	Relation	index;
 
 	if (!OidIsValid(id))
 		return NULL;
 	index = index_open(id, AccessShareLock);
-	if (LeadsTo(scan, index, keys, n))
+	if (LeadsTo(scan, index))
 		return index;
 	index_close(index, AccessShareLock);
 	return NULL;
 }
 
-/* An index that leads with the columns: the primary key, or another. */
+/* Open an index to search along: the primary key, or else another. */
 static Relation
-OpenIndex(const KeyScan *scan, const KeyScanKey *keys, int n)
+OpenIndex(const KeyScan *scan)
 {
 	List	   *ids = RelationGetIndexList(scan->relation);
 	Oid			primary = scan->relation->rd_pkindex;
-	Relation	found = OpenServing(scan, primary, keys, n);
+	Relation	found = OpenUsable(scan, primary);
 	ListCell   *cell;
 
 	foreach(cell, ids)
 	{
 		if (found == NULL && lfirst_oid(cell) != primary)
-			found = OpenServing(scan, lfirst_oid(cell), keys, n);
+			found = OpenUsable(scan, lfirst_oid(cell));
 	}
 	list_free(ids);
 	return found;
 }
 
-/* Copy a row out of the slot; all its columns fit into the scratch row. */
+/* Copy the row in the slot; the scratch row has room for all its columns. */
 static void
 TakeRow(const KeyScan *scan, StoredRows *scratch, StoredRows *rows)
 {
@@ -275,27 +212,25 @@ TakeRow(const KeyScan *scan, StoredRows *scratch, StoredRows *rows)
 		values[i] = scratch->values[scan->columns[i] - 1];
 		nulls[i] = scratch->nulls[scan->columns[i] - 1];
 	}
-	RequireValues(nulls, scan->nrequired);
+	StoredRowsRequireValues(nulls, KeyedTableRequiredColumns(scan->table));
 	rows->nrows++;
 }
 
 /*
- * Open a table and find its columns; false when its rows must be left to SQL.
- * The lock stays in any case.
+ * Open a table and find its columns; returns false if its rows must be left to
+ * SQL.  The lock is kept in any case.
  */
 bool
-KeyScanOpen(KeyScan *scan, const KeyScanTable *table, LOCKMODE lock, AclMode rights)
+KeyScanOpen(KeyScan *scan, const KeyedTable *table, LOCKMODE lock, AclMode rights)
 {
 	RangeVar   *name = makeRangeVar(unconstify(char *, table->schema),
-									unconstify(char *, table->table), -1);
+									unconstify(char *, table->name), -1);
 
 	memset(scan, 0, sizeof(KeyScan));
+	scan->table = table;
 	scan->relation = table_openrv(name, lock);
 	if (OwnerCodeApplies())
 		OwnerCodeCheckTable(RelationGetRelid(scan->relation));
-	scan->ncolumns = table->ncolumns;
-	scan->nrequired = RequiredColumns(table);
-	scan->any_order = table->any_order;
 	scan->columns = palloc(sizeof(AttrNumber) * table->ncolumns);
 	if (IsPlainlyUsable(scan->relation, rights) && FindColumns(scan->relation, table, scan->columns))
 		return true;
@@ -307,6 +242,7 @@ KeyScanOpen(KeyScan *scan, const KeyScanTable *table, LOCKMODE lock, AclMode rig
 static void
 StartScan(KeyScan *scan)
 {
+	Assert(ActiveSnapshotSet());
 	scan->slot = table_slot_create(scan->relation, NULL);
 	scan->scan = index_beginscan(scan->relation, scan->index,
 								 FAULT_SKIP("read_snapshot") ? GetLatestSnapshot() : GetActiveSnapshot(),
@@ -319,28 +255,31 @@ static void
 AddKey(KeyScan *scan, int column, int flags, StrategyNumber strategy,
 	   RegProcedure function, Datum value)
 {
+	Assert(scan->nkeys < lengthof(scan->keys));
 	ScanKeyEntryInitialize(&scan->keys[scan->nkeys++], flags, column + 1, strategy, InvalidOid,
 						   scan->index->rd_indcollation[column], function, value);
 }
 
 /*
- * Scan the rows whose leading columns equal the keys, in the active snapshot
- * and in the order of the index; false when no index leads to them.
+ * Scan the rows whose search columns equal the keys, or whose first column
+ * equals any element of an array.  Returns false if no index leads to them.
  */
-bool
-KeyScanBegin(KeyScan *scan, const KeyScanKey *keys, int nkeys)
+static bool
+BeginKeys(KeyScan *scan, const Datum *keys, bool any)
 {
-	scan->index = OpenIndex(scan, keys, nkeys);
+	int			nkeys = any ? 1 : KeyedTableSearchColumns(scan->table);
+
+	scan->index = OpenIndex(scan);
 	if (scan->index == NULL)
 		return false;
 	for (int i = 0; i < nkeys; i++)
-		AddKey(scan, i, keys[i].any ? SK_SEARCHARRAY : 0, BTEqualStrategyNumber,
-			   keys[i].equals, keys[i].value);
+		AddKey(scan, i, any ? SK_SEARCHARRAY : 0, BTEqualStrategyNumber,
+			   EqualsFunction(scan->table->types[i]), keys[i]);
 	StartScan(scan);
 	return true;
 }
 
-/* The end of the run that an id begins: ids that follow each other. */
+/* Returns the end of the run of consecutive ids that starts here. */
 static int
 RunEnd(const int64 *ids, int n, int first)
 {
@@ -351,7 +290,7 @@ RunEnd(const int64 *ids, int n, int first)
 	return end;
 }
 
-/* Do the ids come in runs that are worth it? */
+/* Returns true if runs of the ids are long enough to scan run by run. */
 static bool
 HaveRuns(const int64 *ids, int n)
 {
@@ -362,7 +301,7 @@ HaveRuns(const int64 *ids, int n)
 	return n > 0 && runs <= n / WORTHWHILE_RUN;
 }
 
-/* Turn to the run that begins behind the last one. */
+/* Set the keys to the run that follows the last one. */
 static void
 NextRun(KeyScan *scan)
 {
@@ -373,38 +312,46 @@ NextRun(KeyScan *scan)
 	scan->keys[1].sk_argument = Int64GetDatum(scan->ids[scan->run_end - 1]);
 }
 
+#ifdef USE_ASSERT_CHECKING
+/* Returns true if each id is greater than the one before it. */
+static bool
+AreAscending(const int64 *ids, int n)
+{
+	for (int i = 1; i < n; i++)
+		if (ids[i - 1] >= ids[i])
+			return false;
+	return true;
+}
+#endif
+
 /*
- * The same for rows whose first column is one of some ids, which are ascending,
- * and others equal the keys.
+ * Scan the rows whose first column is one of some ids, which are ascending, in
+ * the active snapshot.  Returns false if no index leads to them.
  */
 bool
-KeyScanBeginIds(KeyScan *scan, const int64 *ids, int n, const KeyScanKey *others,
-				int nothers)
+KeyScanBeginIds(KeyScan *scan, const int64 *ids, int n)
 {
-	KeyScanKey	keys[KEY_SCAN_MAX_KEYS] = {{.equals = F_INT8EQ,.any = n != 1}};
-
-	if (nothers > 0)
-		memcpy(keys + 1, others, sizeof(KeyScanKey) * nothers);
+	Assert(AreAscending(ids, n));
+	Assert(KeyedTableSearchColumns(scan->table) == 1);
 	if (!HaveRuns(ids, n))
 	{
-		keys[0].value = n == 1 ? Int64GetDatum(ids[0]) : Int8ArrayDatum(n, ids);
-		return KeyScanBegin(scan, keys, 1 + nothers);
+		Datum		key = n == 1 ? Int64GetDatum(ids[0]) : Int8ArrayDatum(n, ids);
+
+		return BeginKeys(scan, &key, n != 1);
 	}
-	scan->index = OpenIndex(scan, keys, 1 + nothers);
+	scan->index = OpenIndex(scan);
 	if (scan->index == NULL)
 		return false;
 	scan->ids = ids;
 	scan->nids = n;
 	AddKey(scan, 0, 0, BTGreaterEqualStrategyNumber, F_INT8GE, (Datum) 0);
 	AddKey(scan, 0, 0, BTLessEqualStrategyNumber, F_INT8LE, (Datum) 0);
-	for (int i = 0; i < nothers; i++)
-		AddKey(scan, 1 + i, 0, BTEqualStrategyNumber, others[i].equals, others[i].value);
 	NextRun(scan);
 	StartScan(scan);
 	return true;
 }
 
-/* Go on to the next row, if there is one. */
+/* Advance to the next row; returns false if there is none. */
 bool
 KeyScanNext(KeyScan *scan)
 {
@@ -420,6 +367,7 @@ KeyScanNext(KeyScan *scan)
 	return true;
 }
 
+/* Close the table; its lock is kept until the transaction ends. */
 void
 KeyScanClose(KeyScan *scan)
 {
@@ -434,7 +382,7 @@ KeyScanClose(KeyScan *scan)
 	pfree(scan->columns);
 }
 
-/* Read what a scan comes to. */
+/* Read the rows of a scan. */
 static void
 ReadScan(KeyScan *scan, StoredRows *rows)
 {
@@ -445,38 +393,16 @@ ReadScan(KeyScan *scan, StoredRows *rows)
 		TakeRow(scan, &scratch, rows);
 }
 
-/*
- * Read the rows whose leading columns equal the keys, in the order of the
- * index.  False when the table is not one that can be read like this; then
- * nothing was read.  The caller has made room for rows; values live in the
- * current memory context.
- */
-bool
-KeyScanRead(const KeyScanTable *table, const KeyScanKey *keys, int nkeys,
-			StoredRows *rows)
+/* Read rows by key without a statement; returns false if that cannot be done. */
+static bool
+ReadKeys(const KeyedTable *table, const Datum *keys, bool any, StoredRows *rows)
 {
 	KeyScan		scan;
 	bool		able;
 
 	if (!KeyScanOpen(&scan, table, AccessShareLock, ACL_SELECT))
 		return false;
-	able = KeyScanBegin(&scan, keys, nkeys);
-	if (able)
-		ReadScan(&scan, rows);
-	KeyScanClose(&scan);
-	return able;
-}
-
-/* The same of the rows of some documents, whose ids are ascending. */
-bool
-KeyScanReadIds(const KeyScanTable *table, const int64 *ids, int n, StoredRows *rows)
-{
-	KeyScan		scan;
-	bool		able;
-
-	if (!KeyScanOpen(&scan, table, AccessShareLock, ACL_SELECT))
-		return false;
-	able = KeyScanBeginIds(&scan, ids, n, NULL, 0);
+	able = BeginKeys(&scan, keys, any);
 	if (able)
 		ReadScan(&scan, rows);
 	KeyScanClose(&scan);
@@ -484,36 +410,63 @@ KeyScanReadIds(const KeyScanTable *table, const int64 *ids, int n, StoredRows *r
 }
 
 /*
- * Read rows by key in the active snapshot, or else by the statement that says
- * the same, to which the values of the keys are parameters.
+ * Read the rows of documents, whose ids are ascending, without a statement.
+ * Returns false if that cannot be done; nothing was read then.  The caller has
+ * made room for rows; values live in the current memory context.
  */
+bool
+KeyScanReadIds(const KeyedTable *table, const int64 *ids, int n, StoredRows *rows)
+{
+	KeyScan		scan;
+	bool		able;
+
+	if (!KeyScanOpen(&scan, table, AccessShareLock, ACL_SELECT))
+		return false;
+	able = KeyScanBeginIds(&scan, ids, n);
+	if (able)
+		ReadScan(&scan, rows);
+	KeyScanClose(&scan);
+	return able;
+}
+
+/* Read rows by a statement of the table. */
+static void
+ReadBySql(KeyedTable *table, const Datum *keys, bool many, StoredRows *rows)
+{
+	KeyedForm	form = {.verb = KEYED_READ,.many = many};
+
+	ReadRun(KeyedTableStatement(table, form), unconstify(Datum *, keys), 0);
+	StoredRowsTake(rows, table->types, KeyedTableRequiredColumns(table));
+}
+
+/* Read the rows whose search columns equal the keys, in the active snapshot. */
 void
-KeyRead(const KeyScanTable *table, Statement *statement, const KeyScanKey *keys,
-		int nkeys, StoredRows *rows)
+KeyRead(KeyedTable *table, const Datum *keys, StoredRows *rows)
 {
-	Datum		values[KEY_SCAN_MAX_KEYS];
-
 	StoredRowsInit(rows, table->ncolumns, 4);
-	if (KeyScanRead(table, keys, nkeys, rows))
-		return;
-	for (int i = 0; i < nkeys; i++)
-		values[i] = keys[i].value;
-	ReadRun(statement, values, 0);
-	StoredRowsTake(rows, table->types, RequiredColumns(table));
+	if (!ReadKeys(table, keys, false, rows))
+		ReadBySql(table, keys, false, rows);
 }
 
-/* The same of the rows of documents; the statement takes their ids as a bigint[]. */
+/* The same for rows whose first column equals any element of an array. */
 void
-KeyReadIds(const KeyScanTable *table, Statement *statement, const int64 *ids, int n,
-		   StoredRows *rows)
+KeyReadAny(KeyedTable *table, Datum array, StoredRows *rows)
 {
-	Datum		values[1];
+	StoredRowsInit(rows, table->ncolumns, 4);
+	if (!ReadKeys(table, &array, true, rows))
+		ReadBySql(table, &array, true, rows);
+}
+
+/* The same for the rows of documents, whose ids are ascending. */
+void
+KeyReadIds(KeyedTable *table, const int64 *ids, int n, StoredRows *rows)
+{
+	Datum		array;
 
 	StoredRowsInit(rows, table->ncolumns, n);
 	if (KeyScanReadIds(table, ids, n, rows))
 		return;
-	values[0] = Int8ArrayDatum(n, ids);
-	ReadRun(statement, values, 0);
-	StoredRowsTake(rows, table->types, RequiredColumns(table));
+	array = Int8ArrayDatum(n, ids);
+	ReadBySql(table, &array, true, rows);
 	StoredRowsRequireIds(rows, ids, n);
 }

@@ -46,6 +46,7 @@
 typedef struct Writer
 {
 	Relation	relation;
+	CmdType		operation;
 	TupleDesc	descriptor;
 	Relation   *indexes;
 	IndexInfo **infos;
@@ -67,7 +68,7 @@ typedef struct Entry
 	TupleTableSlot *slot;
 } Entry;
 
-/* Would a statement have to call a trigger? */
+/* Returns true if a statement would fire a trigger. */
 static bool
 HasTriggers(const TriggerDesc *triggers, CmdType operation)
 {
@@ -87,7 +88,7 @@ HasTriggers(const TriggerDesc *triggers, CmdType operation)
 	}
 }
 
-/* Are rows what they are given, and nothing else happens? */
+/* Returns true if writing a row has no effect but that on the row and its indexes. */
 static bool
 IsPlainlyWritable(Relation relation, CmdType operation)
 {
@@ -99,7 +100,7 @@ IsPlainlyWritable(Relation relation, CmdType operation)
 		(constraints == NULL || (constraints->num_check == 0 && !constraints->has_generated_stored));
 }
 
-/* Are its entries plain columns of every row, unique at once if at all? */
+/* Returns true if the index has plain columns of every row, and checks uniqueness at once. */
 static bool
 IsPlainIndex(Relation index)
 {
@@ -113,8 +114,8 @@ IsPlainIndex(Relation index)
 }
 
 /*
- * Open all indexes; false when one of them wants more than we give.  Nothing is
- * asked of such an index, because PostgreSQL would evaluate its expressions.
+ * Open all indexes; returns false if one of them is not a plain one.  Of such an
+ * index no IndexInfo is built, because that would evaluate its expressions.
  */
 static bool
 OpenIndexes(Writer *writer)
@@ -138,14 +139,15 @@ OpenIndexes(Writer *writer)
 }
 
 /*
- * Get ready to write to a table that is open; false when that is for SQL to
- * do.  WriterEnd() must follow in any case.
+ * Prepare to write to an open table; returns false if that must be left to SQL.
+ * The caller must call WriterEnd() in any case.
  */
 static bool
 WriterBegin(Writer *writer, Relation relation, CmdType operation)
 {
 	memset(writer, 0, sizeof(Writer));
 	writer->relation = relation;
+	writer->operation = operation;
 	writer->context = AllocSetContextCreate(CurrentMemoryContext, "dms rows to write",
 											ALLOCSET_DEFAULT_SIZES);
 	writer->batch = AllocSetContextCreate(writer->context, "dms batch of rows",
@@ -157,6 +159,7 @@ WriterBegin(Writer *writer, Relation relation, CmdType operation)
 	return true;
 }
 
+/* Close the indexes and release the slots. */
 static void
 WriterEnd(Writer *writer)
 {
@@ -168,13 +171,15 @@ WriterEnd(Writer *writer)
 }
 
 /*
- * Is a value of the type kept as it is, by this and all following columns?  A
- * statement would round or cut it as the column says.
+ * Returns true if the columns from the first one on store a value as it is.  A
+ * statement would round or truncate it to the type modifier of the column.
  */
 static bool
-AreKeptAsGiven(const KeyScan *scan, const KeyScanTable *table, int first)
+AreStoredAsGiven(const KeyScan *scan, int first)
 {
-	for (int i = first; i < scan->ncolumns; i++)
+	const KeyedTable *table = scan->table;
+
+	for (int i = first; i < table->ncolumns; i++)
 	{
 		Form_pg_attribute column = TupleDescAttr(RelationGetDescr(scan->relation), scan->columns[i] - 1);
 		bool		is_name = column->atttypid == VARCHAROID && column->atttypmod >= VARHDRSZ + LONGEST_NAME;
@@ -185,12 +190,13 @@ AreKeptAsGiven(const KeyScan *scan, const KeyScanTable *table, int first)
 	return true;
 }
 
-/* Put a row where it waits for its index entries; the slot owns it now. */
+/* Hold a row until its index entries are made; the slot owns it from now on. */
 static TupleTableSlot *
 HoldRow(Writer *writer, HeapTuple tuple)
 {
 	TupleTableSlot *slot;
 
+	Assert(writer->n < BATCH);
 	if (writer->n == writer->nslots)
 	{
 		MemoryContext saved = MemoryContextSwitchTo(writer->context);
@@ -205,6 +211,7 @@ HoldRow(Writer *writer, HeapTuple tuple)
 	return slot;
 }
 
+/* Compare two rows by the first column of an index, for qsort_arg(). */
 static int
 CompareEntries(const void *a, const void *b, void *arg)
 {
@@ -214,7 +221,7 @@ CompareEntries(const void *a, const void *b, void *arg)
 	return ApplySortComparator(left->key, left->isnull, right->key, right->isnull, arg);
 }
 
-/* The rows, in the order of an index, as far as its first column tells it. */
+/* Returns the rows in the order of the first column of an index. */
 static Entry *
 SortEntries(Writer *writer, Relation index)
 {
@@ -236,7 +243,7 @@ SortEntries(Writer *writer, Relation index)
 	return entries;
 }
 
-/* Does an update leave all columns of the index as they are? */
+/* Returns true if an update changes no column of the index. */
 static bool
 IsUnchanged(const Writer *writer, const FormData_pg_index *index)
 {
@@ -244,14 +251,15 @@ IsUnchanged(const Writer *writer, const FormData_pg_index *index)
 		for (int j = 0; j < writer->nchanged; j++)
 			if (index->indkey.values[i] == writer->changed[j])
 				return false;
-	return writer->nchanged > 0;
+	return writer->operation == CMD_UPDATE;
 }
 
 /*
- * Must the index prove that keys are unique?  Not again those that the rows had
- * before: as with versions that need no entry at all, whoever wants to take such
- * a key meets the old version, and waits for us.  An index that is still being
- * built has proved nothing yet.
+ * Returns whether the index must check that keys are unique.  A key that the
+ * update did not change was checked when its row was inserted: a concurrent
+ * insertion of it finds the old version in _bt_check_unique() and waits for us,
+ * as it does for a HOT update, which makes no entry at all.  An index that is
+ * still being built has checked nothing yet.
  */
 static IndexUniqueCheck
 UniqueCheck(const FormData_pg_index *index, bool unchanged)
@@ -261,7 +269,7 @@ UniqueCheck(const FormData_pg_index *index, bool unchanged)
 	return UNIQUE_CHECK_YES;
 }
 
-/* Give all rows their entries in one index. */
+/* Insert the entries of all held rows into one index. */
 static void
 FillIndex(Writer *writer, int which)
 {
@@ -284,13 +292,17 @@ FillIndex(Writer *writer, int which)
 	}
 }
 
-/* Finish the rows of a batch: write those that are new, then index entries. */
+/*
+ * Finish a batch: write the rows of an insertion, then the index entries.  Until
+ * then rows exist that no index leads to, so no statement on the table may run
+ * that could have to find them.
+ */
 static void
 FinishBatch(Writer *writer)
 {
 	MemoryContext saved = MemoryContextSwitchTo(writer->batch);
 
-	if (writer->nchanged == 0 && writer->n > 0)
+	if (writer->operation == CMD_INSERT && writer->n > 0)
 		table_multi_insert(writer->relation, writer->slots, writer->n, GetCurrentCommandId(true), 0, NULL);
 	for (int i = 0; i < writer->nindexes && writer->n > 0; i++)
 		FillIndex(writer, i);
@@ -301,36 +313,41 @@ FinishBatch(Writer *writer)
 	writer->n = 0;
 }
 
-/* The columns of the row that a scan stands on; false if one is NULL. */
+/* Get the columns of the current row of a scan; returns false if one is NULL. */
 static bool
 ScannedRow(KeyScan *scan, Datum *values)
 {
 	bool		isnull = false;
 
-	for (int i = 0; i < scan->ncolumns && !isnull; i++)
+	for (int i = 0; i < scan->table->ncolumns && !isnull; i++)
 		values[i] = slot_getattr(scan->slot, scan->columns[i], &isnull);
 	return !isnull;
 }
 
-/* A row that cannot be written as it was found is left to SQL. */
-static void
-LeaveToSql(RowBySql by_sql, const Datum *values, void *arg)
+/* Returns the id of the current row, which is its first column. */
+static int64
+ScannedId(const KeyScan *scan)
 {
-	if (!FAULT_SKIP("row_by_sql"))
-		by_sql(values, arg);
+	bool		isnull;
+	Datum		id = slot_getattr(scan->slot, scan->columns[0], &isnull);
+
+	Assert(!isnull);
+	return DatumGetInt64(id);
 }
 
-/* Columns behind the id are what an update replaces. */
+/* Note the columns that an update replaces: all but the key. */
 static void
 NoteChanged(Writer *writer, const KeyScan *scan)
 {
-	writer->nchanged = scan->ncolumns - 1;
+	const KeyedTable *table = scan->table;
+
+	writer->nchanged = table->ncolumns - table->nkeys;
 	writer->changed = palloc(sizeof(int) * writer->nchanged);
 	for (int i = 0; i < writer->nchanged; i++)
-		writer->changed[i] = scan->columns[1 + i];
+		writer->changed[i] = scan->columns[table->nkeys + i];
 }
 
-/* Write a new version of a row; false when somebody else has. */
+/* Write a new version of a row; returns false if it was changed concurrently. */
 static bool
 UpdateRow(Writer *writer, KeyScan *scan, Datum *changed)
 {
@@ -351,14 +368,36 @@ UpdateRow(Writer *writer, KeyScan *scan, Datum *changed)
 	return true;
 }
 
-/*
- * Change the rows of some documents, in the order of their ids, which are
- * ascending.  False when the table is not one that can be written like this;
- * then nothing was done.
- */
-bool
-KeyUpdate(const KeyScanTable *table, const int64 *ids, int n, RowChange change,
-		  RowBySql by_sql, void *arg)
+/* Change rows by statements: lock and read them, then write the new values. */
+static void
+UpdateBySql(KeyedTable *table, const int64 *ids, int n, RowChange change, void *arg)
+{
+	SPITupleTable *locked;
+	StoredRows	rows;
+	RowSet		set;
+
+	KeyedTableLock(table, ids, n, LCS_FORNOKEYUPDATE, LockWaitBlock, &rows);
+	locked = SPI_tuptable;
+	set = StoredRowsSet(&rows);
+	for (int i = 0; i < set.nrows; i++)
+		change(set.rows[i].values, arg);
+	(void) KeyedTableRun(table, KEYED_UPDATE, &set);
+	SPI_freetuptable(locked);
+}
+
+/* Change one row by statements, because it was changed concurrently. */
+static void
+UpdateRowBySql(KeyedTable *table, const KeyScan *scan, RowChange change, void *arg)
+{
+	int64		id = ScannedId(scan);
+
+	if (!FAULT_SKIP("row_by_sql"))
+		UpdateBySql(table, &id, 1, change, arg);
+}
+
+/* Change rows without statements; returns false if that cannot be done. */
+static bool
+UpdateDirectly(KeyedTable *table, const int64 *ids, int n, RowChange change, void *arg)
 {
 	KeyScan		scan;
 	Writer		writer;
@@ -368,14 +407,17 @@ KeyUpdate(const KeyScanTable *table, const int64 *ids, int n, RowChange change,
 	if (!KeyScanOpen(&scan, table, RowExclusiveLock, ACL_SELECT | ACL_UPDATE))
 		return false;
 	SnapshotBegin();
-	able = WriterBegin(&writer, scan.relation, CMD_UPDATE) && AreKeptAsGiven(&scan, table, 1) &&
-		KeyScanBeginIds(&scan, ids, n, NULL, 0);
+	able = WriterBegin(&writer, scan.relation, CMD_UPDATE) &&
+		AreStoredAsGiven(&scan, table->nkeys) && KeyScanBeginIds(&scan, ids, n);
 	NoteChanged(&writer, &scan);
 	while (able && KeyScanNext(&scan))
 	{
-		if (!ScannedRow(&scan, values) || !change(values, arg) ||
-			!UpdateRow(&writer, &scan, values + 1))
-			LeaveToSql(by_sql, values, arg);
+		bool		complete = ScannedRow(&scan, values);
+
+		if (complete)
+			change(values, arg);
+		if (!complete || !UpdateRow(&writer, &scan, values + table->nkeys))
+			UpdateRowBySql(table, &scan, change, arg);
 		if (writer.n == BATCH)
 			FinishBatch(&writer);
 	}
@@ -388,59 +430,124 @@ KeyUpdate(const KeyScanTable *table, const int64 *ids, int n, RowChange change,
 }
 
 /*
- * Delete those rows of some documents that are chosen, of which other columns
- * equal the keys.  False when the table is not one that can be written like
- * this; then nothing was done.
+ * Change the rows of some documents in the order of their ids, which are
+ * ascending.  All columns but the key are written as the callback leaves them.
  */
-bool
-KeyDelete(const KeyScanTable *table, const int64 *ids, int n, const KeyScanKey *others,
-		  int nothers, RowChoice choose, RowBySql by_sql, void *arg)
+void
+KeyUpdate(KeyedTable *table, const int64 *ids, int n, RowChange change, void *arg)
+{
+	if (n > 0 && !UpdateDirectly(table, ids, n, change, arg))
+		UpdateBySql(table, ids, n, change, arg);
+}
+
+/* Delete rows by statements: lock and read them, then delete the chosen ones. */
+static void
+DeleteBySql(KeyedTable *table, const int64 *ids, int n, RowChoice choose, void *arg)
+{
+	SPITupleTable *locked;
+	StoredRows	rows;
+	RowSet		set;
+	int			chosen = 0;
+
+	KeyedTableLock(table, ids, n, LCS_FORUPDATE, LockWaitBlock, &rows);
+	locked = SPI_tuptable;
+	set = StoredRowsSet(&rows);
+	for (int i = 0; i < set.nrows; i++)
+		if (choose(set.rows[i].values, arg))
+			set.rows[chosen++] = set.rows[i];
+	set.nrows = chosen;
+	(void) KeyedTableRun(table, KEYED_DELETE, &set);
+	SPI_freetuptable(locked);
+}
+
+/* Delete a row; returns false if it was changed concurrently. */
+static bool
+DeleteRow(KeyScan *scan)
+{
+	TM_FailureData failure;
+
+	return table_tuple_delete(scan->relation, &scan->slot->tts_tid, GetCurrentCommandId(true),
+							  GetActiveSnapshot(), InvalidSnapshot, true, &failure, false) == TM_Ok;
+}
+
+/* Delete the rows of one document by statements. */
+static void
+DeleteRowBySql(KeyedTable *table, const KeyScan *scan, RowChoice choose, void *arg)
+{
+	int64		id = ScannedId(scan);
+
+	if (!FAULT_SKIP("row_by_sql"))
+		DeleteBySql(table, &id, 1, choose, arg);
+}
+
+/* Delete rows without statements; returns false if that cannot be done. */
+static bool
+DeleteDirectly(KeyedTable *table, const int64 *ids, int n, RowChoice choose, void *arg)
 {
 	KeyScan		scan;
-	TM_FailureData failure;
 	Datum	   *values = palloc(sizeof(Datum) * table->ncolumns);
 	bool		able;
 
 	if (!KeyScanOpen(&scan, table, RowExclusiveLock, ACL_SELECT | ACL_DELETE))
 		return false;
 	SnapshotBegin();
-	able = IsPlainlyWritable(scan.relation, CMD_DELETE) &&
-		KeyScanBeginIds(&scan, ids, n, others, nothers);
+	able = IsPlainlyWritable(scan.relation, CMD_DELETE) && KeyScanBeginIds(&scan, ids, n);
 	if (able)
 		CheckCmdReplicaIdentity(scan.relation, CMD_DELETE);
 	while (able && KeyScanNext(&scan))
-		if (!ScannedRow(&scan, values) ||
-			(choose(values, arg) &&
-			 table_tuple_delete(scan.relation, &scan.slot->tts_tid, GetCurrentCommandId(true),
-								GetActiveSnapshot(), InvalidSnapshot, true, &failure, false) != TM_Ok))
-			LeaveToSql(by_sql, values, arg);
+		if (!ScannedRow(&scan, values) || (choose(values, arg) && !DeleteRow(&scan)))
+			DeleteRowBySql(table, &scan, choose, arg);
 	KeyScanClose(&scan);
 	SnapshotEnd();
 	CommandCounterIncrement();
 	return able;
 }
 
+/*
+ * Delete those rows of some documents, whose ids are ascending, that the
+ * callback chooses.
+ */
+void
+KeyDelete(KeyedTable *table, const int64 *ids, int n, RowChoice choose, void *arg)
+{
+	if (n > 0 && !DeleteDirectly(table, ids, n, choose, arg))
+		DeleteBySql(table, ids, n, choose, arg);
+}
+
 /* Make a row of the values of all columns. */
 static HeapTuple
-MakeRow(const Writer *writer, const KeyScan *table, const Datum *values)
+MakeRow(const Writer *writer, const KeyScan *opened, const Datum *values)
 {
 	Datum		ordered[MaxTupleAttributeNumber];
 	bool		nulls[MaxTupleAttributeNumber];
 
-	for (int i = 0; i < table->ncolumns; i++)
+	for (int i = 0; i < opened->table->ncolumns; i++)
 	{
-		ordered[table->columns[i] - 1] = values[i];
+		ordered[opened->columns[i] - 1] = values[i];
 		nulls[i] = false;
 	}
 	return heap_form_tuple(writer->descriptor, ordered, nulls);
 }
 
-/*
- * Insert rows, of which all columns are given.  False when the table is not one
- * that can be written like this; then nothing was done.
- */
-bool
-KeyInsert(const KeyScanTable *table, int n, RowSource source, void *arg)
+/* Insert rows by a statement. */
+static void
+InsertBySql(KeyedTable *table, int n, RowSource source, void *arg)
+{
+	StoredRows	rows;
+	RowSet		set;
+
+	StoredRowsInit(&rows, table->ncolumns, n);
+	rows.nrows = n;
+	memset(rows.nulls, false, sizeof(bool) * n * table->ncolumns);
+	set = StoredRowsSet(&rows);
+	for (int i = 0; i < n; i++)
+		source(i, set.rows[i].values, arg);
+	(void) KeyedTableRun(table, KEYED_INSERT, &set);
+}
+
+/* Insert rows without a statement; returns false if that cannot be done. */
+static bool
+InsertDirectly(KeyedTable *table, int n, RowSource source, void *arg)
 {
 	KeyScan		opened;
 	Writer		writer;
@@ -449,7 +556,7 @@ KeyInsert(const KeyScanTable *table, int n, RowSource source, void *arg)
 
 	if (!KeyScanOpen(&opened, table, RowExclusiveLock, ACL_INSERT))
 		return false;
-	able = WriterBegin(&writer, opened.relation, CMD_INSERT) && AreKeptAsGiven(&opened, table, 0) &&
+	able = WriterBegin(&writer, opened.relation, CMD_INSERT) && AreStoredAsGiven(&opened, 0) &&
 		RelationGetNumberOfAttributes(opened.relation) == table->ncolumns;
 	for (int i = 0; able && i < n; i++)
 	{
@@ -465,15 +572,42 @@ KeyInsert(const KeyScanTable *table, int n, RowSource source, void *arg)
 	return able;
 }
 
-/*
- * Lock the rows of some documents for update, in the order of their ids, and
- * tell each.  Whoever changed or deleted one while we waited for it, SQL shall
- * judge.  False when the table is not one that can be locked like this; then
- * nothing was done.
- */
-bool
-KeyLock(const KeyScanTable *table, const int64 *ids, int n, LockWaitPolicy wait,
-		RowTaken taken, RowBySql by_sql, void *arg)
+/* Insert rows, of which all columns are given. */
+void
+KeyInsert(KeyedTable *table, int n, RowSource source, void *arg)
+{
+	if (n > 0 && !InsertDirectly(table, n, source, arg))
+		InsertBySql(table, n, source, arg);
+}
+
+/* Lock rows by a statement. */
+static void
+LockBySql(KeyedTable *table, const int64 *ids, int n, LockWaitPolicy wait,
+		  RowTaken taken, void *arg)
+{
+	StoredRows	rows;
+
+	KeyedTableLock(table, ids, n, LCS_FORUPDATE, wait, &rows);
+	for (int i = 0; i < rows.nrows; i++)
+		taken(StoredRowValues(&rows, i), arg);
+	SPI_freetuptable(SPI_tuptable);
+}
+
+/* Lock one row by a statement, because it was changed concurrently. */
+static void
+LockRowBySql(KeyedTable *table, const KeyScan *scan, LockWaitPolicy wait,
+			 RowTaken taken, void *arg)
+{
+	int64		id = ScannedId(scan);
+
+	if (!FAULT_SKIP("row_by_sql"))
+		LockBySql(table, &id, 1, wait, taken, arg);
+}
+
+/* Lock rows without a statement; returns false if that cannot be done. */
+static bool
+LockDirectly(KeyedTable *table, const int64 *ids, int n, LockWaitPolicy wait,
+			 RowTaken taken, void *arg)
 {
 	KeyScan		scan;
 	TM_FailureData failure;
@@ -485,7 +619,7 @@ KeyLock(const KeyScanTable *table, const int64 *ids, int n, LockWaitPolicy wait,
 		return false;
 	SnapshotBegin();
 	slot = table_slot_create(scan.relation, NULL);
-	able = KeyScanBeginIds(&scan, ids, n, NULL, 0);
+	able = KeyScanBeginIds(&scan, ids, n);
 	while (able && KeyScanNext(&scan))
 	{
 		if (ScannedRow(&scan, values) &&
@@ -493,10 +627,23 @@ KeyLock(const KeyScanTable *table, const int64 *ids, int n, LockWaitPolicy wait,
 							 GetCurrentCommandId(true), LockTupleExclusive, wait, 0, &failure) == TM_Ok)
 			taken(values, arg);
 		else
-			LeaveToSql(by_sql, values, arg);
+			LockRowBySql(table, &scan, wait, taken, arg);
 	}
 	ExecDropSingleTupleTableSlot(slot);
 	KeyScanClose(&scan);
 	SnapshotEnd();
 	return able;
+}
+
+/*
+ * Lock the rows of some documents for update in the order of their ids, which
+ * are ascending, and pass each to the callback.  Rows that are gone are left
+ * out.
+ */
+void
+KeyLock(KeyedTable *table, const int64 *ids, int n, LockWaitPolicy wait,
+		RowTaken taken, void *arg)
+{
+	if (n > 0 && !LockDirectly(table, ids, n, wait, taken, arg))
+		LockBySql(table, ids, n, wait, taken, arg);
 }

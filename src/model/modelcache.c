@@ -16,10 +16,10 @@
 #include "base/faults.h"
 #include "base/report.h"
 #include "catalog/pg_type.h"
+#include "engine/keyscan.h"
 #include "engine/store.h"
 #include "model/modelcache.h"
 #include "utils/builtins.h"
-#include "utils/fmgroids.h"
 #include "utils/guc.h"
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
@@ -55,12 +55,16 @@ static const Oid find_types[] = {TEXTOID, TEXTOID};
 
 static const char *const model_columns[] = {"projectname", "resourcename", "model"};
 static const Oid model_types[] = {TEXTOID, TEXTOID, JSONOID};
-static const KeyScanTable models = {"dms", "resourcemodel", model_columns, model_types, lengthof(model_columns)};
+static KeyedTable models =
+{
+	.schema = "dms",.name = "resourcemodel", KEYED_COLUMNS(model_columns, model_types),.nkeys = 2,.nsearch = 2
+};
 
 /* Names are ASCII; the collation keeps locales out of it. */
 #define FOLDED(name) "pg_catalog.lower(" name " COLLATE pg_catalog.\"C\")"
 
-static Statement find_by_any_name = {
+static Statement find_by_any_name =
+{
 	.sql = "SELECT Model, ProjectName, ResourceName FROM dms.ResourceModel"
 	" WHERE (" FOLDED("ProjectName") " OPERATOR(pg_catalog.=) " FOLDED("$1")
 	" OR " FOLDED("ProjectEndpointName") " OPERATOR(pg_catalog.=) " FOLDED("$1") ")"
@@ -70,7 +74,8 @@ static Statement find_by_any_name = {
 	.argtypes = find_types,
 };
 
-static Statement find_by_endpoint = {
+static Statement find_by_endpoint =
+{
 	.sql = "SELECT Model, ProjectName, ResourceName FROM dms.ResourceModel"
 	" WHERE " FOLDED("ProjectEndpointName") " OPERATOR(pg_catalog.=) " FOLDED("$1")
 	" AND " FOLDED("EndpointName") " OPERATOR(pg_catalog.=) " FOLDED("$2"),
@@ -83,24 +88,15 @@ static void
 ForgetPlans(Resource *resource)
 {
 	for (int i = 0; i < resource->model->ntables; i++)
-	{
-		TableAccess *access = &resource->tables[i];
-
-		StatementForget(&access->read);
-		StatementForget(&access->insert);
-		StatementForget(&access->update);
-		StatementForget(&access->update_identity);
-		StatementForget(&access->delete);
-	}
+		KeyedTableForget(&resource->tables[i]);
+	KeyedTableForget(&resource->kept_root);
+	KeyedTableForget(&resource->member);
 	for (int i = 0; i < resource->model->nprojections; i++)
 		StatementForget(&resource->projections[i]);
 	for (int i = 0; i < resource->model->nequalities; i++)
 		StatementForget(&resource->equalities[i]);
 	for (int i = 0; i < RESOURCE_QUERIES; i++)
 		StatementForget(&resource->queries[i]);
-	StatementForget(&resource->insert_member);
-	StatementForget(&resource->lock_root);
-	StatementForget(&resource->lock_member);
 	StatementForget(&resource->clear);
 	StatementForget(&resource->verify);
 }
@@ -198,7 +194,7 @@ LoadResource(Generation *generation, const char *project, const char *name, cons
 	resource->model = ModelFromJson(json, strlen(json));
 	RequireNames(resource->model, project, name);
 	resource->context = context;
-	resource->tables = palloc0(sizeof(TableAccess) * Max(resource->model->ntables, 1));
+	resource->tables = palloc0(sizeof(KeyedTable) * Max(resource->model->ntables, 1));
 	resource->equalities = palloc0(sizeof(Statement) * Max(resource->model->nequalities, 1));
 	resource->projections = palloc0(sizeof(Statement) * Max(resource->model->nprojections, 1));
 	resource->joins = palloc0(sizeof(struct JoinScan *) * Max(resource->model->nprojections, 1));
@@ -213,17 +209,14 @@ LoadResource(Generation *generation, const char *project, const char *name, cons
 static Resource *
 ReadByName(Generation *generation, const char *project, const char *resource)
 {
-	KeyScanKey	keys[2] = {
-		{.equals = F_TEXTEQ,.value = CStringGetTextDatum(project)},
-		{.equals = F_TEXTEQ,.value = CStringGetTextDatum(resource)},
-	};
+	Datum		keys[2] = {CStringGetTextDatum(project), CStringGetTextDatum(resource)};
 	StoredRows	rows;
 	Resource   *found = FindLoaded(generation, project, resource);
 
 	if (found != NULL)
 		return found;
-	StoredRowsInit(&rows, models.ncolumns, 1);
-	if (!KeyScanRead(&models, keys, lengthof(keys), &rows) || rows.nrows == 0)
+	KeyRead(&models, keys, &rows);
+	if (rows.nrows == 0)
 		return NULL;
 	return LoadResource(generation, project, resource, TextDatumGetCString(rows.values[2]));
 }

@@ -7,21 +7,9 @@
 
 #include "postgres.h"
 
-#include "engine/keyscan.h"
+#include "engine/keyedtable.h"
 #include "engine/plan.h"
 #include "model/model.h"
-
-/* The statements on one table of a resource; texts are made on first use. */
-typedef struct TableAccess
-{
-	Statement	read;			/* the rows of some documents, in order of the
-								 * key */
-	Statement	insert;			/* rows, from arrays */
-	Statement	update;			/* rows, from arrays; without identity columns */
-	Statement	update_identity;	/* the root row with them */
-	Statement	delete;			/* rows, by ordinals, from arrays */
-	KeyScanTable scan;			/* for reads by key without a statement */
-} TableAccess;
 
 /* Queries of different shape whose plans a resource keeps. */
 #define RESOURCE_QUERIES 16
@@ -31,15 +19,14 @@ typedef struct Resource
 {
 	ResourceModel *model;
 	MemoryContext context;
-	TableAccess *tables;		/* as model->tables */
-	Statement	insert_member;	/* into the superclass' member table */
+	KeyedTable *tables;			/* as model->tables, described on first use */
+	KeyedTable	kept_root;		/* the root without columns of the identity */
+	KeyedTable	member;			/* the superclass' member table */
 	Statement  *projections;	/* identities of documents, from storage, as
 								 * model->projections */
 	struct JoinScan **joins;	/* the same, for reads without a statement */
 	Statement  *equalities;		/* documents that break a constraint, as
 								 * model->equalities */
-	Statement	lock_root;		/* what foreign keys point at, for a delete */
-	Statement	lock_member;
 	Statement	clear;			/* what deleting a document deletes; never run */
 	Statement	verify;			/* edges that differ from the columns */
 	Statement	queries[RESOURCE_QUERIES];

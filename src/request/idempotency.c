@@ -24,7 +24,6 @@
 #include "schema/naming.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
-#include "utils/fmgroids.h"
 #include "utils/guc.h"
 #include "utils/jsonb.h"
 #include "utils/timestamp.h"
@@ -49,7 +48,8 @@ static const Oid key_types[] = {TEXTOID, TEXTOID, TEXTOID, UUIDOID, TEXTOID, INT
  * A key that has expired, and one whose holder is silent for too long, are
  * taken over.  ON CONFLICT DO NOTHING would replay the old answer.
  */
-static Statement claim_key = {
+static Statement claim_key =
+{
 	.sql = "INSERT INTO dms.IdempotencyKeys AS k (Route, HttpMethod, Key, Id, StatusCode, IsProcessed,"
 	" RequestFingerprint, ClaimedAt, ExpiresAt)"
 	" VALUES ($1, $2, $3, $4, 102, false, $5, pg_catalog.clock_timestamp(),"
@@ -93,24 +93,18 @@ static const char *const key_columns[KEY_COLUMNS] = {
 static const Oid key_column_types[KEY_COLUMNS] = {
 	TEXTOID, TEXTOID, TEXTOID, UUIDOID, BOOLOID, INT4OID, TEXTOID, JSONBOID, TEXTOID, TEXTOID,
 };
-static const KeyScanTable key_table = {
-	"dms", "idempotencykeys", key_columns, key_column_types, KEY_COLUMNS,.nrequired = KEY_FINGERPRINT
-};
-static Statement read_key = {
-	.sql = "SELECT k.Route, k.HttpMethod, k.Key, k.Id, k.IsProcessed, k.StatusCode, k.RequestFingerprint,"
-	" k.ResponseHeaders, k.ResponseBody, k.ContentType FROM dms.IdempotencyKeys AS k"
-	" WHERE k.Route OPERATOR(pg_catalog.=) $1::pg_catalog.varchar"
-	" AND k.HttpMethod OPERATOR(pg_catalog.=) $2::pg_catalog.varchar"
-	" AND k.Key OPERATOR(pg_catalog.=) $3::pg_catalog.varchar",
-	.nargs = 3,
-	.argtypes = key_types,
+static KeyedTable key_table =
+{
+	.schema = "dms",.name = "idempotencykeys", KEYED_COLUMNS(key_columns, key_column_types),
+	.nkeys = 3,.nsearch = 3,.nrequired = KEY_FINGERPRINT
 };
 
 static const Oid complete_types[] = {UUIDOID, INT4OID, JSONBOID, TEXTOID, TEXTOID, BOOLOID};
 
 #define OF_OPEN_KEY " WHERE k.Id OPERATOR(pg_catalog.=) $1 AND NOT k.IsProcessed"
 
-static Statement complete_key = {
+static Statement complete_key =
+{
 	.sql = "UPDATE dms.IdempotencyKeys AS k SET StatusCode = $2, ResponseBody = $4, ContentType = $5,"
 	" ResponseHeaders = CASE WHEN $6 THEN COALESCE($3, '{}'::pg_catalog.jsonb) OPERATOR(pg_catalog.||)"
 	" '{\"Idempotency-Replay\": \"body-not-stored\"}'::pg_catalog.jsonb ELSE $3 END,"
@@ -120,14 +114,16 @@ static Statement complete_key = {
 	.argtypes = complete_types,
 };
 
-static Statement forget_key = {
+static Statement forget_key =
+{
 	.sql = "DELETE FROM dms.IdempotencyKeys AS k" OF_OPEN_KEY,
 	.nargs = 1,
 	.argtypes = complete_types,
 };
 
 /* Rows that somebody has locked are about to be taken over. */
-static Statement purge_keys = {
+static Statement purge_keys =
+{
 	.sql = "DELETE FROM dms.IdempotencyKeys WHERE Id OPERATOR(pg_catalog.=) ANY (SELECT k.Id"
 	" FROM dms.IdempotencyKeys AS k WHERE k.ExpiresAt OPERATOR(pg_catalog.<=) pg_catalog.clock_timestamp()"
 	" FOR UPDATE SKIP LOCKED)",
@@ -206,16 +202,10 @@ static bool
 FindKey(const IdempotencyKey *key, StoredRows *row)
 {
 	Datum		values[3];
-	KeyScanKey	keys[3];
 
 	KeyValues(key, values);
-	for (int i = 0; i < 3; i++)
-		keys[i] = (KeyScanKey)
-	{
-		.equals = F_TEXTEQ,.value = values[i]
-	};
 	SnapshotBegin();
-	KeyRead(&key_table, &read_key, keys, 3, row);
+	KeyRead(&key_table, values, row);
 	SnapshotEnd();
 	return row->nrows > 0;
 }

@@ -44,17 +44,20 @@ PG_FUNCTION_INFO_V1(dms_grant_access);
 
 static const Oid ddl_types[] = {NAMEOID, TEXTOID};
 
-static Statement read_ddl = {
+static Statement read_ddl =
+{
 	.sql = "SELECT statement FROM dms.access_ddl($1, $2) AS statement",
 	.nargs = 2,
 	.argtypes = ddl_types,
 };
 
-static Statement read_grants = {
+static Statement read_grants =
+{
 	.sql = "SELECT role, level FROM dms.access_grants()",
 };
 
-static Statement read_levels = {
+static Statement read_levels =
+{
 	.sql = "SELECT level, functions FROM dms.access_levels()",
 };
 

@@ -11,11 +11,11 @@
 
 #include "base/faults.h"
 #include "base/report.h"
-#include "cascade/closure.h"
 #include "cascade/identitylocks.h"
-#include "cascade/locks.h"
 #include "catalog/pg_type.h"
-#include "document/rowstatements.h"
+#include "document/document.h"
+#include "document/edges.h"
+#include "document/rowtables.h"
 #include "engine/plan.h"
 #include "engine/store.h"
 #include "fmgr.h"
@@ -37,36 +37,13 @@ typedef struct Delete
 	Precondition precondition;
 } Delete;
 
-static const Oid id_types[] = {INT8OID};
-static const Oid delete_types[] = {INT8OID, INT8OID};
-
-/* The resource of an edge is in its source's key: no join to the parents. */
-static Statement who_refers = {
-	.sql = "SELECT pg_catalog.split_part(s.EdgeSourceKey, ':', 1), pg_catalog.count(DISTINCT e.ParentDocumentId)"
-	" FROM dms.ReferenceEdge AS e JOIN dms.EdgeSource AS s"
-	" ON s.EdgeSourceId OPERATOR(pg_catalog.=) e.EdgeSourceId"
-	" WHERE e.ChildDocumentId OPERATOR(pg_catalog.=) $1"
-	" AND e.ParentDocumentId OPERATOR(pg_catalog.<>) $1"
-	" GROUP BY 1 ORDER BY 1",
-	.nargs = 1,
-	.argtypes = id_types,
-};
-
-static Statement delete_document = {
-	.sql = "DELETE FROM dms.Document WHERE DocumentId OPERATOR(pg_catalog.=) $1"
-	" AND ($2 IS NULL OR Etag OPERATOR(pg_catalog.=) $2) RETURNING Etag",
-	.nargs = 2,
-	.argtypes = delete_types,
-};
-
 /* Refuse, with every resource that refers to the document and how often. */
 static void
 RefuseReferenced(const Delete *delete)
 {
-	Datum		values[1] = {Int64GetDatum(delete->document_id)};
 	Problem    *problem;
 
-	if (StatementRun(&who_refers, values, NULL, true, 0) == 0)
+	if (EdgesCountParents(delete->document_id) == 0)
 		return;
 	problem = ProblemNew(PROBLEM_STILL_REFERENCED);
 	for (uint64 i = 0; i < SPI_processed; i++)
@@ -81,7 +58,7 @@ RefuseReferenced(const Delete *delete)
 static void
 LookAgain(const Delete *delete)
 {
-	if (!HasParents(delete->document_id))
+	if (!EdgesHaveParents(delete->document_id))
 		return;
 	SnapshotBegin();
 	RefuseReferenced(delete);
@@ -90,40 +67,20 @@ LookAgain(const Delete *delete)
 
 /* Lock one row of a document that foreign keys point at. */
 static void
-LockKeyRow(Resource *resource, Statement *statement, const char *schema,
-		   const char *table, int64 document_id)
+LockKeyRow(KeyedTable *table, int64 document_id)
 {
-	Oid			types[1] = {INT8OID};
-	Datum		values[1] = {Int64GetDatum(document_id)};
-
-	if (statement->sql == NULL)
-	{
-		char	   *sql = psprintf("SELECT FROM %s WHERE documentid OPERATOR(pg_catalog.=) $1 FOR UPDATE",
-								   quote_qualified_identifier(schema, table));
-
-		statement->nargs = 1;
-		statement->argtypes = id_types;
-		statement->sql = MemoryContextStrdup(resource->context, sql);
-	}
-	if (StoreLockNowait())
-		ExecuteWithArgs(psprintf("%s NOWAIT", statement->sql), 1, types, values, false);
-	else
-		StatementRun(statement, values, NULL, false, 0);
+	(void) KeyedTableLockOne(table, document_id, LCS_FORUPDATE,
+							 StoreLockNowait() ? LockWaitError : LockWaitBlock, NULL);
+	SPI_freetuptable(SPI_tuptable);
 }
 
 /* Lock the rows that foreign keys point at. */
 static void
 LockKeyRows(const Delete *delete)
 {
-	Resource   *resource = delete->resource;
-	const ResourceModel *model = resource->model;
-
-	LockKeyRow(resource, &resource->lock_root, model->tables[0].schema,
-			   model->tables[0].name, delete->document_id);
-
-	if (model->member_table)
-		LockKeyRow(resource, &resource->lock_member, model->member_schema,
-				   model->member_table, delete->document_id);
+	LockKeyRow(RowTable(delete->resource, 0), delete->document_id);
+	if (delete->resource->model->member_table)
+		LockKeyRow(RowTableMember(delete->resource), delete->document_id);
 }
 
 /* The place in a document whose foreign key has this name. */
@@ -185,12 +142,9 @@ static bool
 TryDelete(void *arg)
 {
 	DeleteAttempt *attempt = arg;
-	Datum		values[2] = {Int64GetDatum(attempt->delete->document_id), Int64GetDatum(attempt->etag)};
-	const char *nulls = attempt->delete->precondition.match.given ? "  " : " n";
+	const Delete *delete = attempt->delete;
 
-	attempt->deleted = StatementRun(&delete_document, values, nulls, false, 0) > 0;
-	if (attempt->deleted)
-		attempt->etag = ResultInt64(0, 1);
+	attempt->deleted = DocumentDelete(delete->document_id, delete->precondition.match.given, &attempt->etag);
 	return true;
 }
 
@@ -239,7 +193,7 @@ RunDelete(const Delete *delete)
 	}
 	if (!FAULT_SKIP("delete_look"))
 		LookAgain(delete);
-	StatementCheck(RowStatementClear(delete->resource));
+	StatementCheck(RowTablesClear(delete->resource));
 	if (DeleteRow(delete, &header.etag))
 		return header.etag;
 

@@ -8,7 +8,8 @@
 #include "base/lowercase.h"
 #include "base/report.h"
 #include "base/uuid.h"
-#include "catalog/pg_type.h"
+#include "document/document.h"
+#include "document/referentialids.h"
 #include "engine/plan.h"
 #include "fmgr.h"
 #include "model/value.h"
@@ -17,16 +18,6 @@
 #include "verbs/read.h"
 
 PG_FUNCTION_INFO_V1(dms_resolve);
-
-static const Oid uuid_types[] = {UUIDOID};
-
-static Statement find_uuid = {
-	.sql = "SELECT d.DocumentUuid FROM dms.ReferentialIdentity AS i"
-	" JOIN dms.Document AS d ON d.DocumentId OPERATOR(pg_catalog.=) i.DocumentId"
-	" WHERE i.ReferentialId OPERATOR(pg_catalog.=) $1",
-	.nargs = 1,
-	.argtypes = uuid_types,
-};
 
 /* Does a key of the caller name this identity value, by path or last name? */
 static bool
@@ -137,6 +128,20 @@ IdentityId(const ResourceModel *model, JNode *identity, pg_uuid_t *id)
 	return true;
 }
 
+/* Find the uuid of the document that has a ReferentialId; returns false if none has. */
+static bool
+FindUuid(const pg_uuid_t *id, pg_uuid_t *uuid)
+{
+	IdSet	   *set = IdSetMake(id, 1);
+	DocumentHeader header;
+
+	IdSetLookUp(set);
+	if (IdSetFind(set, id) == 0 || !HeaderRead(IdSetFind(set, id), &header))
+		return false;
+	*uuid = header.uuid;
+	return true;
+}
+
 /* The id of the document that has this identity; NULL when there is none. */
 Datum
 dms_resolve(PG_FUNCTION_ARGS)
@@ -147,10 +152,8 @@ dms_resolve(PG_FUNCTION_ARGS)
 	JNode	   *identity;
 	JsonFault	fault;
 	pg_uuid_t	id;
-	Datum		values[1] = {UUIDPGetDatum(&id)};
-	Datum		uuid;
-	pg_uuid_t  *found = palloc(sizeof(pg_uuid_t));
-	bool		isnull = true;
+	pg_uuid_t  *uuid = palloc(sizeof(pg_uuid_t));
+	bool		found;
 
 	ReadBegin(&session);
 	resource = ResourceFind(text_to_cstring(PG_GETARG_TEXT_PP(0)),
@@ -161,15 +164,9 @@ dms_resolve(PG_FUNCTION_ARGS)
 	if (identity->kind != JNODE_OBJECT)
 		ReportError(PROBLEM_ARGUMENT, NULL, "identity must be an object, not %s",
 					JsonTreeKindName(identity));
-	if (IdentityId(resource->model, identity, &id) && ReadRun(&find_uuid, values, 1) > 0)
-	{
-		ResultExpect(uuid_types);
-		uuid = ResultDatum(0, 1, &isnull);
-		if (!isnull)
-			*found = *DatumGetUUIDP(uuid);
-	}
+	found = IdentityId(resource->model, identity, &id) && FindUuid(&id, uuid);
 	StoreEnd(&session);
-	if (isnull)
+	if (!found)
 		PG_RETURN_NULL();
-	PG_RETURN_UUID_P(found);
+	PG_RETURN_UUID_P(uuid);
 }

@@ -7,7 +7,7 @@
 
 #include "postgres.h"
 
-#include "document/header.h"
+#include "document/document.h"
 
 /* Etags that a caller named; "any" is every one. */
 typedef struct EtagList

@@ -18,6 +18,7 @@
 #include "base/lowercase.h"
 #include "base/uuid.h"
 #include "catalog/pg_type.h"
+#include "document/document.h"
 #include "document/resolve.h"
 #include "engine/plan.h"
 #include "miscadmin.h"
@@ -344,7 +345,7 @@ AppendUuids(DocumentQuery *query, const FilterPath *given)
 	for (int i = 0; i < given->nvalues; i++)
 		values[i] = DirectFunctionCall1(uuid_in, CStringGetDatum(given->values[i]));
 	appendStringInfoString(&query->where,
-						   "r.documentid" EQUALS "ANY (SELECT d.DocumentId FROM dms.Document AS d WHERE ");
+						   "r.documentid" EQUALS "ANY (" DOCUMENT_IDS_SQL);
 	AppendComparison(query, "d", "documentuuid", values, given->nvalues, UUIDOID, UUIDARRAYOID);
 	appendStringInfoChar(&query->where, ')');
 	return true;

@@ -12,7 +12,7 @@
 #include "base/faults.h"
 #include "base/report.h"
 #include "base/uuid.h"
-#include "catalog/pg_type.h"
+#include "document/edges.h"
 #include "document/reconstitute.h"
 #include "document/storedpage.h"
 #include "engine/plan.h"
@@ -36,22 +36,6 @@ PG_FUNCTION_INFO_V1(dms_referencing_documents);
  * larger is an export, and must not need memory for all at once.
  */
 #define DOCUMENTS_AT_ONCE 1000
-
-static const Oid uuid_types[] = {UUIDOID};
-
-static Statement find_referencing = {
-	.sql = "SELECT p.DocumentUuid, p.ProjectName::pg_catalog.text, p.ResourceName::pg_catalog.text,"
-	" s.EdgeSourceKey::pg_catalog.text"
-	" FROM dms.Document AS c"
-	" JOIN dms.ReferenceEdge AS e ON e.ChildDocumentId OPERATOR(pg_catalog.=) c.DocumentId"
-	" JOIN dms.Document AS p ON p.DocumentId OPERATOR(pg_catalog.=) e.ParentDocumentId"
-	" JOIN dms.EdgeSource AS s ON s.EdgeSourceId OPERATOR(pg_catalog.=) e.EdgeSourceId"
-	" WHERE c.DocumentUuid OPERATOR(pg_catalog.=) $1"
-	" ORDER BY p.ProjectName COLLATE pg_catalog.\"C\", p.ResourceName COLLATE pg_catalog.\"C\","
-	" p.DocumentUuid, s.EdgeSourceKey COLLATE pg_catalog.\"C\"",
-	.nargs = 1,
-	.argtypes = uuid_types,
-};
 
 /*
  * Connect for a read.  Taking a lock takes in what deploys have changed, so
@@ -258,14 +242,11 @@ Datum
 dms_referencing_documents(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	static const Oid types[] = {UUIDOID, TEXTOID, TEXTOID, TEXTOID};
-	Datum		uuid[1] = {PG_GETARG_DATUM(0)};
 	StoreSession session;
 
 	InitMaterializedSRF(fcinfo, 0);
 	ReadBegin(&session);
-	ReadRun(&find_referencing, uuid, 0);
-	ResultExpect(types);
+	(void) EdgesFindReferencing(PG_GETARG_UUID_P(0));
 	for (uint64 i = 0; i < SPI_processed; i++)
 	{
 		Datum		values[4];

@@ -7,7 +7,7 @@
 
 #include "postgres.h"
 
-#include "document/header.h"
+#include "document/document.h"
 #include "engine/plan.h"
 #include "lib/stringinfo.h"
 #include "model/modelcache.h"

@@ -21,8 +21,8 @@
 #include "catalog/namespace.h"
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_type.h"
+#include "document/document.h"
 #include "document/edges.h"
-#include "document/etag.h"
 #include "document/resolve.h"
 #include "document/rows.h"
 #include "document/verify.h"
@@ -240,7 +240,7 @@ ForgetTaken(const Batch *batch, const Closure *closure)
 		int64		id = taken->entries[i].document_id;
 
 		if (ClosureHas(closure, id) && !IdsHave(batch->ids, batch->n, id))
-			CascadeForgetIdentity(id);
+			ReferentialIdsForget(id);
 	}
 }
 
@@ -260,7 +260,7 @@ MoveIdentities(Batch *batch, const Closure *closure)
 	{
 		batch->position = batch->by_id[i] - batch->items;
 		if (batch->by_id[i]->identity)
-			CascadeForgetIdentity(batch->by_id[i]->document_id);
+			ReferentialIdsForget(batch->by_id[i]->document_id);
 	}
 	batch->position = -1;
 	ForgetTaken(batch, closure);
@@ -268,7 +268,7 @@ MoveIdentities(Batch *batch, const Closure *closure)
 	{
 		batch->position = by_identity[i] - batch->items;
 		if (by_identity[i]->identity)
-			CascadeClaimIdentity(by_identity[i]->write.flat, by_identity[i]->document_id);
+			ReferentialIdsClaim(by_identity[i]->write.flat, by_identity[i]->document_id);
 	}
 }
 

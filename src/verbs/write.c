@@ -8,69 +8,21 @@
 #include "base/report.h"
 #include "base/uuid.h"
 #include "cascade/cascade.h"
+#include "cascade/claim.h"
 #include "cascade/locks.h"
-#include "catalog/pg_type.h"
 #include "document/body.h"
 #include "document/edges.h"
-#include "document/etag.h"
+#include "document/referentialids.h"
 #include "document/resolve.h"
 #include "document/rows.h"
 #include "document/verify.h"
-#include "engine/keyscan.h"
 #include "engine/plan.h"
 #include "engine/store.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
-#include "utils/fmgroids.h"
 #include "utils/timestamp.h"
 #include "verbs/write.h"
-
-static const Oid claim_types[] = {UUIDOID, TEXTOID, TEXTOID, UUIDOID, TEXTOID,
-TEXTOID, UUIDOID, TEXTOID};
-
-/*
- * The primary row alone decides who has an identity; the alias is a plain
- * insert, since a taken alias is the conflict.
- */
-#define CLAIM_SQL(primary_taken, alias_taken) \
-	"WITH p AS (INSERT INTO dms.ReferentialIdentity (ReferentialId, DocumentId, ProjectName, ResourceName)" \
-	" VALUES ($1, pg_catalog.nextval('dms.document_documentid_seq'::pg_catalog.regclass), $2, $3)" \
-	primary_taken " RETURNING DocumentId)," \
-	" a AS (INSERT INTO dms.ReferentialIdentity (ReferentialId, DocumentId, ProjectName, ResourceName)" \
-	" SELECT $4, DocumentId, $5, $6 FROM p WHERE $4 IS NOT NULL" alias_taken ")," \
-	" l AS (INSERT INTO dms.IdentityLock (DocumentId) SELECT DocumentId FROM p)," \
-	" d AS (INSERT INTO dms.Document (DocumentId, DocumentUuid, ProjectName, ResourceName, ResourceVersion)" \
-	" SELECT DocumentId, $7, $2, $3, $8 FROM p RETURNING DocumentId, Etag, LastModifiedAt)" \
-	" SELECT DocumentId, Etag, LastModifiedAt FROM d"
-#define LET_BE " ON CONFLICT (ReferentialId) DO NOTHING"
-
-static Statement claim = {
-	.sql = CLAIM_SQL(LET_BE, ""),
-	.nargs = 8,
-	.argtypes = claim_types,
-};
-
-#ifdef DMS_FAULTS
-static Statement claim_or_fail = {.sql = CLAIM_SQL("", ""),.nargs = 8,.argtypes = claim_types};
-static Statement claim_any_alias = {.sql = CLAIM_SQL(LET_BE, LET_BE),.nargs = 8,.argtypes = claim_types};
-#endif
-
-static const Oid identity_types[] = {INT8OID, TEXTOID, TEXTOID};
-
-static const char *const identity_columns[] = {"documentid", "projectname", "resourcename", "referentialid"};
-static const Oid identity_column_types[] = {INT8OID, TEXTOID, TEXTOID, UUIDOID};
-static const KeyScanTable identities = {
-	"dms", "referentialidentity", identity_columns, identity_column_types, lengthof(identity_columns)
-};
-static Statement read_identity = {
-	.sql = "SELECT DocumentId, ProjectName, ResourceName, ReferentialId FROM dms.ReferentialIdentity"
-	" WHERE DocumentId OPERATOR(pg_catalog.=) $1"
-	" AND ProjectName OPERATOR(pg_catalog.=) $2::pg_catalog.varchar"
-	" AND ResourceName OPERATOR(pg_catalog.=) $3::pg_catalog.varchar",
-	.nargs = 3,
-	.argtypes = identity_types,
-};
 
 /* The document is not there; with an etag that was read, it was changed. */
 void
@@ -112,57 +64,6 @@ WriteFinish(Write *write, WriteOutcome outcome, const DocumentHeader *header)
 {
 	write->result->outcome = outcome;
 	write->result->document = *header;
-	return true;
-}
-
-/* Parameters that stand for an alias; NULLs where there is no superclass. */
-static void
-SetAlias(const FlatDocument *flat, Datum *values, char *nulls)
-{
-	const ResourceModel *model = flat->model;
-
-	if (model->superclass_resource == NULL)
-	{
-		nulls[0] = nulls[1] = nulls[2] = 'n';
-		return;
-	}
-	values[0] = UUIDPGetDatum(&flat->alias);
-	values[1] = CStringGetTextDatum(model->superclass_project);
-	values[2] = CStringGetTextDatum(model->superclass_resource);
-}
-
-static Statement *
-ClaimStatement(void)
-{
-#ifdef DMS_FAULTS
-	if (FAULT_SKIP("claim_let_be"))
-		return &claim_or_fail;
-	if (FAULT_SKIP("alias_conflict"))
-		return &claim_any_alias;
-#endif
-	return &claim;
-}
-
-/* Claim the identity for a new document; false when somebody has it. */
-static bool
-ClaimIdentity(const FlatDocument *flat, DocumentHeader *header)
-{
-	const ResourceModel *model = flat->model;
-	Datum		values[8];
-	char		nulls[] = "        ";
-
-	UuidV7(&header->uuid);
-	values[0] = UUIDPGetDatum(&flat->primary);
-	values[1] = CStringGetTextDatum(model->project);
-	values[2] = CStringGetTextDatum(model->resource);
-	SetAlias(flat, &values[3], &nulls[3]);
-	values[6] = UUIDPGetDatum(&header->uuid);
-	values[7] = CStringGetTextDatum(model->version);
-	if (StatementRun(ClaimStatement(), values, nulls, false, 0) == 0)
-		return false;
-	header->document_id = ResultInt64(0, 1);
-	header->etag = ResultInt64(0, 2);
-	header->last_modified = ResultTime(0, 3);
 	return true;
 }
 
@@ -224,8 +125,8 @@ MoveIdentity(Write *write, int64 document_id)
 		RowsUpdate(write->resource, document_id, write->flat, true);
 		FAULT_PAUSE("between_claim_and_root");
 	}
-	CascadeForgetIdentity(document_id);
-	CascadeClaimIdentity(write->flat, document_id);
+	ReferentialIdsForget(document_id);
+	ReferentialIdsClaim(write->flat, document_id);
 	if (!FAULT_SKIP("claim_first"))
 		FAULT_PAUSE("between_claim_and_root");
 }
@@ -259,16 +160,10 @@ bool
 WriteIdentityDiffers(const Write *write, int64 document_id)
 {
 	const ResourceModel *model = write->flat->model;
-	KeyScanKey	keys[3] = {
-		{.equals = F_INT8EQ,.value = Int64GetDatum(document_id)},
-		{.equals = F_TEXTEQ,.value = CStringGetTextDatum(model->project)},
-		{.equals = F_TEXTEQ,.value = CStringGetTextDatum(model->resource)},
-	};
-	StoredRows	rows;
+	pg_uuid_t	id;
 
-	KeyRead(&identities, &read_identity, keys, lengthof(keys), &rows);
-	return rows.nrows == 0 ||
-		memcmp(DatumGetUUIDP(rows.values[3]), &write->flat->primary, UUID_LEN) != 0;
+	return !ReferentialIdRead(document_id, model->project, model->resource, &id) ||
+		memcmp(&id, &write->flat->primary, UUID_LEN) != 0;
 }
 
 void

@@ -8,8 +8,8 @@
 #include "postgres.h"
 
 #include "cascade/closure.h"
+#include "document/document.h"
 #include "document/flatten.h"
-#include "document/header.h"
 #include "engine/plan.h"
 #include "fmgr.h"
 #include "model/modelcache.h"

@@ -1,0 +1,107 @@
+/*
+ * claim.c
+ *		Claiming an identity for a new document.
+ *
+ * One statement inserts the identity, its alias, the lock row and the row of
+ * dms.Document: starting a statement for each would cost more than the rows.
+ * Its parts are those of the modules that own the tables.
+ */
+#include "postgres.h"
+
+#include "base/faults.h"
+#include "base/uuid.h"
+#include "cascade/claim.h"
+#include "cascade/identitylocks.h"
+#include "catalog/pg_type.h"
+#include "document/referentialids.h"
+#include "engine/plan.h"
+#include "utils/builtins.h"
+
+static const Oid claim_types[] = {UUIDOID, TEXTOID, TEXTOID, UUIDOID, TEXTOID,
+TEXTOID, UUIDOID, TEXTOID};
+
+/*
+ * The primary row alone decides which transaction gets an identity; the alias is
+ * inserted plainly, since an alias that is taken is a conflict.
+ */
+#define CLAIM_SQL(primary_taken, alias_taken) \
+	"WITH p AS (" REFERENTIAL_ID_INSERT_SQL \
+	" VALUES ($1, pg_catalog.nextval('dms.document_documentid_seq'::pg_catalog.regclass), $2, $3)" \
+	primary_taken " RETURNING DocumentId)," \
+	" a AS (" REFERENTIAL_ID_INSERT_SQL \
+	" SELECT $4, DocumentId, $5, $6 FROM p WHERE $4 IS NOT NULL" alias_taken ")," \
+	" l AS (" IDENTITY_LOCK_INSERT_SQL " SELECT DocumentId FROM p)," \
+	" d AS (" DOCUMENT_INSERT_SQL \
+	" SELECT DocumentId, $7, $2, $3, $8 FROM p RETURNING DocumentId, Etag, LastModifiedAt)" \
+	" SELECT DocumentId, Etag, LastModifiedAt FROM d"
+#define LET_BE " ON CONFLICT (ReferentialId) DO NOTHING"
+
+static Statement claim =
+{
+	.sql = CLAIM_SQL(LET_BE, ""),
+	.nargs = 8,
+	.argtypes = claim_types,
+};
+
+#ifdef DMS_FAULTS
+static Statement claim_or_fail =
+{
+	.sql = CLAIM_SQL("", ""),.nargs = 8,.argtypes = claim_types
+};
+static Statement claim_any_alias =
+{
+	.sql = CLAIM_SQL(LET_BE, LET_BE),.nargs = 8,.argtypes = claim_types
+};
+#endif
+
+/* Set the parameters of the alias; they are NULL if there is no superclass. */
+static void
+SetAlias(const FlatDocument *flat, Datum *values, char *nulls)
+{
+	const ResourceModel *model = flat->model;
+
+	if (model->superclass_resource == NULL)
+	{
+		nulls[0] = nulls[1] = nulls[2] = 'n';
+		return;
+	}
+	values[0] = UUIDPGetDatum(&flat->alias);
+	values[1] = CStringGetTextDatum(model->superclass_project);
+	values[2] = CStringGetTextDatum(model->superclass_resource);
+}
+
+/* Returns the statement to run, which a test may replace. */
+static Statement *
+ClaimStatement(void)
+{
+#ifdef DMS_FAULTS
+	if (FAULT_SKIP("claim_let_be"))
+		return &claim_or_fail;
+	if (FAULT_SKIP("alias_conflict"))
+		return &claim_any_alias;
+#endif
+	return &claim;
+}
+
+/* Claim the identity of a body; returns false if another document has it. */
+bool
+ClaimIdentity(const FlatDocument *flat, DocumentHeader *header)
+{
+	const ResourceModel *model = flat->model;
+	Datum		values[8];
+	char		nulls[] = "        ";
+
+	UuidV7(&header->uuid);
+	values[0] = UUIDPGetDatum(&flat->primary);
+	values[1] = CStringGetTextDatum(model->project);
+	values[2] = CStringGetTextDatum(model->resource);
+	SetAlias(flat, &values[3], &nulls[3]);
+	values[6] = UUIDPGetDatum(&header->uuid);
+	values[7] = CStringGetTextDatum(model->version);
+	if (StatementRun(ClaimStatement(), values, nulls, false, 0) == 0)
+		return false;
+	header->document_id = ResultInt64(0, 1);
+	header->etag = ResultInt64(0, 2);
+	header->last_modified = ResultTime(0, 3);
+	return true;
+}

@@ -1,0 +1,15 @@
+/*
+ * claim.h
+ *		The first rows of a new document.
+ */
+#ifndef DMS_CLAIM_H
+#define DMS_CLAIM_H
+
+#include "postgres.h"
+
+#include "document/document.h"
+#include "document/flatten.h"
+
+extern bool ClaimIdentity(const FlatDocument *flat, DocumentHeader *header);
+
+#endif							/* DMS_CLAIM_H */

@@ -1,0 +1,265 @@
+/*
+ * document.c
+ *		The rows of dms.Document: finding, locking, changing and deleting them.
+ *
+ * This module has all statements on the table.  An etag grows in two functions
+ * only, EtagBump() and EtagBumpAll(), so every change of a document passes
+ * through one of them.
+ */
+#include "postgres.h"
+
+#include "base/faults.h"
+#include "catalog/pg_type.h"
+#include "common/int.h"
+#include "document/document.h"
+#include "engine/keywrite.h"
+#include "engine/store.h"
+#include "utils/builtins.h"
+#include "utils/timestamp.h"
+
+static const char *const header_columns[] = {"documentid", "documentuuid", "etag", "lastmodifiedat"};
+static const Oid header_types[] = {INT8OID, UUIDOID, INT8OID, TIMESTAMPTZOID};
+static KeyedTable headers =
+{
+	.schema = "dms",.name = "document", KEYED_COLUMNS(header_columns, header_types),.nkeys = 1
+};
+
+static const char *const uuid_columns[] = {"documentuuid", "documentid", "projectname", "resourcename"};
+static const Oid uuid_types[] = {UUIDOID, INT8OID, TEXTOID, TEXTOID};
+static KeyedTable documents_by_uuid =
+{
+	.schema = "dms",.name = "document", KEYED_COLUMNS(uuid_columns, uuid_types),.nkeys = 1
+};
+
+static const char *const type_columns[] = {"documentid", "projectname", "resourcename"};
+static const Oid type_types[] = {INT8OID, TEXTOID, TEXTOID};
+static KeyedTable document_types =
+{
+	.schema = "dms",.name = "document", KEYED_COLUMNS(type_columns, type_types),.nkeys = 1
+};
+
+static const char *const etag_columns[] = {"documentid", "etag", "lastmodifiedat"};
+static const Oid etag_types[] = {INT8OID, INT8OID, TIMESTAMPTZOID};
+static KeyedTable etags =
+{
+	.schema = "dms",.name = "document", KEYED_COLUMNS(etag_columns, etag_types),.nkeys = 1
+};
+
+static const Oid bump_types[] = {INT8OID, INT8OID, TEXTOID};
+
+static Statement bump =
+{
+	.sql = "UPDATE dms.Document SET Etag = Etag OPERATOR(pg_catalog.+) 1,"
+	" LastModifiedAt = GREATEST(pg_catalog.clock_timestamp(), LastModifiedAt), ResourceVersion = $3"
+	" WHERE DocumentId OPERATOR(pg_catalog.=) $1"
+	" AND ($2 IS NULL OR Etag OPERATOR(pg_catalog.=) $2)"
+	" RETURNING Etag, LastModifiedAt",
+	.nargs = 3,
+	.argtypes = bump_types,
+};
+
+static Statement delete_document =
+{
+	.sql = "DELETE FROM dms.Document WHERE DocumentId OPERATOR(pg_catalog.=) $1"
+	" AND ($2 IS NULL OR Etag OPERATOR(pg_catalog.=) $2) RETURNING Etag",
+	.nargs = 2,
+	.argtypes = bump_types,
+};
+
+/* Make a header from a row that was read by HeadersRead(). */
+void
+HeaderFromRow(const Datum *values, DocumentHeader *header)
+{
+	header->document_id = DatumGetInt64(values[0]);
+	header->uuid = *DatumGetUUIDP(values[1]);
+	header->etag = DatumGetInt64(values[2]);
+	header->last_modified = DatumGetTimestampTz(values[3]);
+}
+
+/* Read the headers of documents in the active snapshot; ids and rows ascend. */
+void
+HeadersRead(const int64 *ids, int n, StoredRows *rows)
+{
+	KeyReadIds(&headers, ids, n, rows);
+}
+
+/* Read the header of one document; returns false if there is none. */
+bool
+HeaderRead(int64 document_id, DocumentHeader *header)
+{
+	StoredRows	rows;
+
+	HeadersRead(&document_id, 1, &rows);
+	if (rows.nrows == 0)
+		return false;
+	HeaderFromRow(rows.values, header);
+	return true;
+}
+
+/* Look up documents by their uuids (a uuid[]) in the active snapshot. */
+FoundDocument *
+DocumentsFind(Datum uuids, int *n)
+{
+	StoredRows	rows;
+	FoundDocument *found;
+
+	KeyReadAny(&documents_by_uuid, uuids, &rows);
+	found = palloc(sizeof(FoundDocument) * Max(rows.nrows, 1));
+	*n = rows.nrows;
+	for (int i = 0; i < rows.nrows; i++)
+	{
+		const Datum *values = StoredRowValues(&rows, i);
+
+		found[i].uuid = DatumGetUUIDP(values[0]);
+		found[i].document_id = DatumGetInt64(values[1]);
+		found[i].resource = ResourceFind(TextDatumGetCString(values[2]), TextDatumGetCString(values[3]));
+	}
+	return found;
+}
+
+/*
+ * Look up a document by its uuid in the active snapshot, and its resource
+ * unless that is NULL.  Returns false if there is none.
+ */
+bool
+DocumentFind(const pg_uuid_t *uuid, int64 *document_id, Resource **resource)
+{
+	Datum		element = UUIDPGetDatum(uuid);
+	FoundDocument *found;
+	int			n;
+
+	found = DocumentsFind(ArrayDatum(1, &element, NULL, UUIDOID), &n);
+	if (n == 0)
+		return false;
+	if (memcmp(found->uuid, uuid, UUID_LEN) != 0)
+		RefuseRow("a row that it was not asked for");
+	*document_id = found->document_id;
+	if (resource)
+		*resource = found->resource;
+	return true;
+}
+
+/*
+ * Look up a document that is to be written, in a new snapshot.  It must be of
+ * *resource, unless that is NULL, which is then set.  Returns false if there is
+ * no such document.
+ */
+bool
+DocumentFindToWrite(const pg_uuid_t *uuid, int64 *document_id, Resource **resource)
+{
+	Resource   *stored;
+	bool		found;
+
+	SnapshotBegin();
+	found = DocumentFind(uuid, document_id, &stored);
+	SnapshotEnd();
+	if (!found)
+		return false;
+	if (*resource == NULL)
+		*resource = stored;
+	return ResourceIsSame(*resource, stored);
+}
+
+/*
+ * Read the resources of documents in the active snapshot: rows of id, project
+ * and resource, in the order of the ids, which are ascending.
+ */
+void
+DocumentsReadTypes(const int64 *ids, int n, StoredRows *rows)
+{
+	KeyReadIds(&document_types, ids, n, rows);
+}
+
+/* Lock the row of a document against other writers of it. */
+static bool
+LockHeader(int64 document_id, LockWaitPolicy wait, DocumentHeader *header)
+{
+	StoredRows	rows;
+	bool		found = KeyedTableLockOne(&headers, document_id, LCS_FORNOKEYUPDATE, wait, &rows);
+
+	if (found)
+		HeaderFromRow(rows.values, header);
+	SPI_freetuptable(SPI_tuptable);
+	return found;
+}
+
+/*
+ * Serialize the writers of one document.  Transactions that only refer to it
+ * are not blocked.  Returns false if it is gone.
+ */
+bool
+LockDocument(int64 document_id, DocumentHeader *header)
+{
+	return LockHeader(document_id, StoreLockNowait() ? LockWaitError : LockWaitBlock, header);
+}
+
+/* The same without waiting; also returns false if another transaction holds it. */
+bool
+LockDocumentAtOnce(int64 document_id, DocumentHeader *header)
+{
+	return LockHeader(document_id, LockWaitSkip, header);
+}
+
+/*
+ * Raise the etag of one document, as the last statement of its write.  With
+ * judge, returns false if the etag is not the one that the write relied on.
+ */
+bool
+EtagBump(DocumentHeader *header, const char *version, bool judge)
+{
+	Datum		values[3];
+	char		nulls[] = "   ";
+
+	values[0] = Int64GetDatum(header->document_id);
+	values[1] = Int64GetDatum(header->etag);
+	nulls[1] = judge && !FAULT_SKIP("etag_judge") ? ' ' : 'n';
+	values[2] = CStringGetTextDatum(version);
+	if (StatementRun(&bump, values, nulls, false, 0) == 0)
+		return false;
+	header->etag = ResultInt64(0, 1);
+	header->last_modified = ResultTime(0, 2);
+	return true;
+}
+
+/* Raise the etag in a row of many; arg is the time. */
+static void
+RaiseEtag(Datum *values, void *arg)
+{
+	TimestampTz now = *(TimestampTz *) arg;
+	int64		etag;
+
+	if (pg_add_s64_overflow(DatumGetInt64(values[1]), 1, &etag))
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("bigint out of range")));
+	values[1] = Int64GetDatum(etag);
+	values[2] = TimestampTzGetDatum(Max(now, DatumGetTimestampTz(values[2])));
+}
+
+/*
+ * Raise the etags of documents whose representation changed because others
+ * did.  The ids are ascending, and rows are locked in that order.
+ */
+void
+EtagBumpAll(const int64 *ids, int n)
+{
+	TimestampTz now = GetCurrentTimestamp();
+
+	KeyUpdate(&etags, ids, n, RaiseEtag, &now);
+}
+
+/*
+ * Delete the row of a document; triggers delete the rest.  With judge, only if
+ * its etag is *etag.  Sets *etag to the one that was deleted; returns false if
+ * there is no such row.
+ */
+bool
+DocumentDelete(int64 document_id, bool judge, int64 *etag)
+{
+	Datum		values[2] = {Int64GetDatum(document_id), Int64GetDatum(*etag)};
+
+	if (StatementRun(&delete_document, values, judge ? "  " : " n", false, 0) == 0)
+		return false;
+	*etag = ResultInt64(0, 1);
+	return true;
+}

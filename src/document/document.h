@@ -1,0 +1,50 @@
+/*
+ * document.h
+ *		Rows of dms.Document.
+ */
+#ifndef DMS_DOCUMENT_H
+#define DMS_DOCUMENT_H
+
+#include "postgres.h"
+
+#include "datatype/timestamp.h"
+#include "model/modelcache.h"
+#include "utils/uuid.h"
+
+typedef struct DocumentHeader
+{
+	int64		document_id;
+	pg_uuid_t	uuid;
+	int64		etag;
+	TimestampTz last_modified;
+} DocumentHeader;
+
+/* A document that was looked up by its uuid. */
+typedef struct FoundDocument
+{
+	const pg_uuid_t *uuid;
+	int64		document_id;
+	Resource   *resource;
+} FoundDocument;
+
+/* The start of an INSERT of a new document. */
+#define DOCUMENT_INSERT_SQL \
+	"INSERT INTO dms.Document (DocumentId, DocumentUuid, ProjectName, ResourceName, ResourceVersion)"
+
+/* The start of a subquery for the ids of documents, which ends in a condition on d. */
+#define DOCUMENT_IDS_SQL "SELECT d.DocumentId FROM dms.Document AS d WHERE "
+
+extern void HeaderFromRow(const Datum *values, DocumentHeader *header);
+extern void HeadersRead(const int64 *ids, int n, StoredRows *rows);
+extern bool HeaderRead(int64 document_id, DocumentHeader *header);
+extern FoundDocument *DocumentsFind(Datum uuids, int *n);
+extern bool DocumentFind(const pg_uuid_t *uuid, int64 *document_id, Resource **resource);
+extern bool DocumentFindToWrite(const pg_uuid_t *uuid, int64 *document_id, Resource **resource);
+extern void DocumentsReadTypes(const int64 *ids, int n, StoredRows *rows);
+extern bool LockDocument(int64 document_id, DocumentHeader *header);
+extern bool LockDocumentAtOnce(int64 document_id, DocumentHeader *header);
+extern bool EtagBump(DocumentHeader *header, const char *version, bool judge);
+extern void EtagBumpAll(const int64 *ids, int n);
+extern bool DocumentDelete(int64 document_id, bool judge, int64 *etag);
+
+#endif							/* DMS_DOCUMENT_H */

@@ -1,0 +1,205 @@
+/*
+ * referentialids.c
+ *		The rows of dms.ReferentialIdentity: looking up, claiming and forgetting
+ *		ReferentialIds.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "document/referentialids.h"
+#include "engine/keyscan.h"
+#include "lib/qunique.h"
+#include "utils/builtins.h"
+
+static const char *const id_columns[] = {"referentialid", "documentid"};
+static const Oid id_types[] = {UUIDOID, INT8OID};
+static KeyedTable documents_of_ids =
+{
+	.schema = "dms",.name = "referentialidentity", KEYED_COLUMNS(id_columns, id_types),.nkeys = 1
+};
+
+static const char *const document_columns[] = {"documentid", "projectname", "resourcename", "referentialid"};
+static const Oid document_types[] = {INT8OID, TEXTOID, TEXTOID, UUIDOID};
+static KeyedTable ids_of_documents =
+{
+	.schema = "dms",.name = "referentialidentity",
+	KEYED_COLUMNS(document_columns, document_types),.nkeys = 3
+};
+
+/* Compare entries, or a uuid with an entry, for qsort() and bsearch(). */
+static int
+CompareIds(const void *a, const void *b)
+{
+	return memcmp(a, b, UUID_LEN);
+}
+
+/* Sort entries that the caller has put together, for IdSetFind(). */
+void
+IdSetSort(IdSet *set)
+{
+	if (set->n > 0)
+		qsort(set->entries, set->n, sizeof(IdEntry), CompareIds);
+}
+
+/* Make a set of ids that are to be looked up. */
+IdSet *
+IdSetMake(const pg_uuid_t *ids, int n)
+{
+	IdSet	   *set = palloc(sizeof(IdSet));
+
+	set->entries = palloc0(sizeof(IdEntry) * Max(n, 1));
+	for (int i = 0; i < n; i++)
+		set->entries[i].id = ids[i];
+	qsort(set->entries, n, sizeof(IdEntry), CompareIds);
+	set->n = (int) qunique(set->entries, n, sizeof(IdEntry), CompareIds);
+	return set;
+}
+
+/* Returns the entry of an id, or NULL. */
+static IdEntry *
+FindEntry(const IdSet *set, const pg_uuid_t *id)
+{
+	return set->n == 0 ? NULL : bsearch(id, set->entries, set->n, sizeof(IdEntry), CompareIds);
+}
+
+/* Returns the document that had this id when it was looked up; 0: none. */
+int64
+IdSetFind(const IdSet *set, const pg_uuid_t *id)
+{
+	IdEntry    *entry = FindEntry(set, id);
+
+	return entry ? entry->document_id : 0;
+}
+
+/* Look up the documents of all ids at once, in the active snapshot. */
+void
+IdSetLookUp(IdSet *set)
+{
+	Datum	   *ids = palloc(sizeof(Datum) * Max(set->n, 1));
+	StoredRows	rows;
+
+	for (int i = 0; i < set->n; i++)
+	{
+		ids[i] = UUIDPGetDatum(&set->entries[i].id);
+		set->entries[i].document_id = 0;
+	}
+	KeyReadAny(&documents_of_ids, ArrayDatum(set->n, ids, NULL, UUIDOID), &rows);
+	for (int i = 0; i < rows.nrows; i++)
+	{
+		const Datum *values = StoredRowValues(&rows, i);
+		IdEntry    *entry = FindEntry(set, DatumGetUUIDP(values[0]));
+
+		if (entry == NULL)
+			RefuseRow("a row that it was not asked for");
+		entry->document_id = DatumGetInt64(values[1]);
+	}
+}
+
+/*
+ * Returns true if a stored name equals a string.  The owner of the store may
+ * have made the column a char(n), which is padded; names do not end in blanks.
+ */
+static bool
+IsName(Datum value, const char *string)
+{
+	const text *stored = DatumGetTextPP(value);
+	Size		length = VARSIZE_ANY_EXHDR(stored);
+
+	while (length > 0 && VARDATA_ANY(stored)[length - 1] == ' ')
+		length--;
+	return length == strlen(string) && memcmp(VARDATA_ANY(stored), string, length) == 0;
+}
+
+/* Returns true if a row is an identity under this resource name. */
+bool
+ReferentialIdHasName(const Datum *values, const char *project, const char *resource)
+{
+	return IsName(values[REFERENTIAL_ID_RESOURCE], resource) &&
+		IsName(values[REFERENTIAL_ID_PROJECT], project);
+}
+
+/*
+ * Read the ReferentialId of a document under a resource name, in the active
+ * snapshot.  Returns false if it has none.
+ */
+bool
+ReferentialIdRead(int64 document_id, const char *project, const char *resource, pg_uuid_t *id)
+{
+	StoredRows	rows;
+
+	KeyReadIds(&ids_of_documents, &document_id, 1, &rows);
+	for (int i = 0; i < rows.nrows; i++)
+	{
+		const Datum *values = StoredRowValues(&rows, i);
+
+		if (!ReferentialIdHasName(values, project, resource))
+			continue;
+		*id = *DatumGetUUIDP(values[REFERENTIAL_ID_ID]);
+		return true;
+	}
+	return false;
+}
+
+/*
+ * Delete all ReferentialIds of a document, before it or another document takes
+ * new ones.
+ */
+void
+ReferentialIdsForget(int64 document_id)
+{
+	StoredRows	rows;
+	RowSet		set;
+
+	SnapshotBegin();
+	KeyReadIds(&ids_of_documents, &document_id, 1, &rows);
+	SnapshotEnd();
+	set = StoredRowsSet(&rows);
+	(void) KeyedTableRun(&ids_of_documents, KEYED_DELETE, &set);
+}
+
+/* Fill in a row. */
+static void
+SetRow(Datum *values, int64 document_id, const char *project, const char *resource,
+	   const pg_uuid_t *id)
+{
+	values[REFERENTIAL_ID_DOCUMENT] = Int64GetDatum(document_id);
+	values[REFERENTIAL_ID_PROJECT] = CStringGetTextDatum(project);
+	values[REFERENTIAL_ID_RESOURCE] = CStringGetTextDatum(resource);
+	values[REFERENTIAL_ID_ID] = UUIDPGetDatum(id);
+}
+
+/*
+ * Insert the ReferentialIds of a body for a document that has none.  One that
+ * another document has is a unique violation.
+ */
+void
+ReferentialIdsClaim(const FlatDocument *flat, int64 document_id)
+{
+	const ResourceModel *model = flat->model;
+	Datum		values[2][REFERENTIAL_ID_COLUMNS];
+	Row			rows[2] = {{.values = values[0]}, {.values = values[1]}};
+	RowSet		set = {.rows = rows,.nrows = 1};
+
+	SetRow(values[0], document_id, model->project, model->resource, &flat->primary);
+	if (model->superclass_resource != NULL)
+	{
+		SetRow(values[1], document_id, model->superclass_project, model->superclass_resource,
+			   &flat->alias);
+		set.nrows = 2;
+	}
+	(void) KeyedTableRun(&ids_of_documents, KEYED_INSERT, &set);
+}
+
+/* Delete those rows of documents, whose ids are ascending, that are chosen. */
+void
+ReferentialIdsDelete(const int64 *ids, int n, RowChoice choose, void *arg)
+{
+	KeyDelete(&ids_of_documents, ids, n, choose, arg);
+}
+
+/* Insert rows. */
+void
+ReferentialIdsInsert(int n, RowSource source, void *arg)
+{
+	KeyInsert(&ids_of_documents, n, source, arg);
+}

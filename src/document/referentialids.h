@@ -1,0 +1,55 @@
+/*
+ * referentialids.h
+ *		Rows of dms.ReferentialIdentity.
+ */
+#ifndef DMS_REFERENTIALIDS_H
+#define DMS_REFERENTIALIDS_H
+
+#include "postgres.h"
+
+#include "document/flatten.h"
+#include "engine/keywrite.h"
+#include "utils/uuid.h"
+
+/* A ReferentialId and the document that has it; 0: none. */
+typedef struct IdEntry
+{
+	pg_uuid_t	id;
+	int64		document_id;
+} IdEntry;
+
+/* ReferentialIds, sorted, without duplicates. */
+typedef struct IdSet
+{
+	IdEntry    *entries;
+	int			n;
+} IdSet;
+
+/* The columns of a row that is passed to the callbacks below. */
+enum
+{
+	REFERENTIAL_ID_DOCUMENT,
+	REFERENTIAL_ID_PROJECT,
+	REFERENTIAL_ID_RESOURCE,
+	REFERENTIAL_ID_ID,
+	REFERENTIAL_ID_COLUMNS
+};
+
+/* The start of an INSERT of an identity. */
+#define REFERENTIAL_ID_INSERT_SQL \
+	"INSERT INTO dms.ReferentialIdentity (ReferentialId, DocumentId, ProjectName, ResourceName)"
+
+extern IdSet *IdSetMake(const pg_uuid_t *ids, int n);
+extern void IdSetSort(IdSet *set);
+extern void IdSetLookUp(IdSet *set);
+extern int64 IdSetFind(const IdSet *set, const pg_uuid_t *id);
+
+extern bool ReferentialIdRead(int64 document_id, const char *project, const char *resource,
+							  pg_uuid_t *id);
+extern bool ReferentialIdHasName(const Datum *values, const char *project, const char *resource);
+extern void ReferentialIdsForget(int64 document_id);
+extern void ReferentialIdsClaim(const FlatDocument *flat, int64 document_id);
+extern void ReferentialIdsDelete(const int64 *ids, int n, RowChoice choose, void *arg);
+extern void ReferentialIdsInsert(int n, RowSource source, void *arg);
+
+#endif							/* DMS_REFERENTIALIDS_H */

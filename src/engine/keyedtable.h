@@ -1,0 +1,76 @@
+/*
+ * keyedtable.h
+ *		The description of a table that is read and written by key.
+ */
+#ifndef DMS_KEYEDTABLE_H
+#define DMS_KEYEDTABLE_H
+
+#include "postgres.h"
+
+#include "engine/plan.h"
+#include "engine/storedrows.h"
+#include "nodes/lockoptions.h"
+
+typedef enum KeyedVerb
+{
+	KEYED_READ,
+	KEYED_LOCK,
+	KEYED_INSERT,
+	KEYED_UPDATE,
+	KEYED_DELETE
+} KeyedVerb;
+
+/* A statement on a keyed table. */
+typedef struct KeyedForm
+{
+	KeyedVerb	verb;
+	bool		many;			/* parameters are arrays, one element per row */
+	LockClauseStrength strength;	/* of KEYED_LOCK */
+	LockWaitPolicy wait;		/* of KEYED_LOCK */
+} KeyedForm;
+
+/* A statement that was made from the description, kept with its plan. */
+typedef struct KeyedStatement
+{
+	KeyedForm	form;
+	Statement	statement;
+	struct KeyedStatement *next;
+} KeyedStatement;
+
+/*
+ * A table and some of its columns.  The first nkeys columns identify a row; a
+ * search compares the first nsearch.  Scans and statements are both made from
+ * this, so they cannot disagree.
+ */
+typedef struct KeyedTable
+{
+	const char *schema;
+	const char *name;
+	const char *const *columns;
+	const Oid  *types;			/* types that the columns must have */
+	int			ncolumns;
+	int			nkeys;
+	int			nsearch;		/* 0: 1 */
+	int			nrequired;		/* leading columns that are never NULL; 0: all */
+	bool		any_order;		/* else, rows come ordered by the key */
+	MemoryContext context;		/* of the statements; NULL: the session's */
+	KeyedStatement *statements;
+} KeyedTable;
+
+#define KEYED_TABLE_MAX_SEARCH 3
+
+/* Fills in a description from an array of columns and one of types. */
+#define KEYED_COLUMNS(names, oids) \
+	.columns = (names), .types = (oids), .ncolumns = lengthof(names)
+
+extern int	KeyedTableSearchColumns(const KeyedTable *table);
+extern int	KeyedTableRequiredColumns(const KeyedTable *table);
+extern Statement *KeyedTableStatement(KeyedTable *table, KeyedForm form);
+extern void KeyedTableForget(KeyedTable *table);
+extern uint64 KeyedTableRun(KeyedTable *table, KeyedVerb verb, const RowSet *rows);
+extern void KeyedTableLock(KeyedTable *table, const int64 *ids, int n,
+						   LockClauseStrength strength, LockWaitPolicy wait, StoredRows *rows);
+extern bool KeyedTableLockOne(KeyedTable *table, int64 id, LockClauseStrength strength,
+							  LockWaitPolicy wait, StoredRows *rows);
+
+#endif							/* DMS_KEYEDTABLE_H */

@@ -1,0 +1,45 @@
+/*
+ * storedrows.h
+ *		Rows of tables in memory.
+ */
+#ifndef DMS_STOREDROWS_H
+#define DMS_STOREDROWS_H
+
+#include "postgres.h"
+
+/* A row: the values of some columns of a table. */
+typedef struct Row
+{
+	Datum	   *values;
+	bool	   *nulls;			/* NULL: no value is NULL */
+} Row;
+
+typedef struct RowSet
+{
+	Row		   *rows;			/* in order of the key */
+	int			nrows;
+} RowSet;
+
+/* Rows that were read from one table, or by one projection. */
+typedef struct StoredRows
+{
+	int			nrows;
+	int			ncolumns;
+	int			capacity;
+	Datum	   *values;			/* row by row */
+	bool	   *nulls;
+	int			next;			/* the row that a reader comes to next */
+} StoredRows;
+
+#define StoredRowValues(rows, row) (&(rows)->values[(Size) (row) * (rows)->ncolumns])
+#define StoredRowNulls(rows, row) (&(rows)->nulls[(Size) (row) * (rows)->ncolumns])
+
+extern void StoredRowsInit(StoredRows *rows, int ncolumns, int expected);
+extern void StoredRowsGrow(StoredRows *rows);
+extern void StoredRowsMove(StoredRows *rows, int from, int to);
+extern void StoredRowsRequireValues(const bool *nulls, int nrequired);
+extern void StoredRowsTake(StoredRows *rows, const Oid *types, int nrequired);
+extern void StoredRowsRequireIds(const StoredRows *rows, const int64 *ids, int n);
+extern RowSet StoredRowsSet(const StoredRows *rows);
+
+#endif							/* DMS_STOREDROWS_H */
