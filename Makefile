@@ -27,8 +27,8 @@ DATA = $(notdir $(wildcard $(TOP)/dms--*.sql))
 OBJS = src/dms.o
 OBJS += $(addprefix src/base/,datetime.o decimal.o faults.o grow.o hash.o ids.o jsontree.o \
 	lowercase.o pattern.o report.o uuid.o words.o)
-OBJS += $(addprefix src/engine/,cursors.o keyedtable.o keyscan.o keywrite.o ownercode.o plan.o \
-	restrict.o safefunction.o store.o storedrows.o)
+OBJS += $(addprefix src/engine/,cursors.o datums.o keyedtable.o keyscan.o keywrite.o ownercode.o \
+	restrict.o result.o safefunction.o session.o statement.o store.o storedrows.o)
 OBJS += $(addprefix src/model/,edgename.o jsonwrite.o modelcache.o modelsound.o modelstore.o \
 	value.o)
 OBJS += $(addprefix src/schema/,access.o apiresource.o apischema.o ddl.o deploy.o modelbind.o \

@@ -14,7 +14,7 @@
 #include <ctype.h>
 
 #include "admin/introspect.h"
-#include "engine/plan.h"
+#include "engine/session.h"
 #include "fmgr.h"
 #include "schema/ddl.h"
 #include "utils/builtins.h"

@@ -18,7 +18,7 @@
 #include "cascade/newids.h"
 #include "document/document.h"
 #include "document/projection.h"
-#include "engine/plan.h"
+#include "engine/session.h"
 #include "engine/store.h"
 #include "fmgr.h"
 #include "miscadmin.h"

@@ -14,7 +14,8 @@
 #include "cascade/identitylocks.h"
 #include "catalog/pg_type.h"
 #include "document/referentialids.h"
-#include "engine/plan.h"
+#include "engine/result.h"
+#include "engine/statement.h"
 #include "utils/builtins.h"
 
 static const Oid claim_types[] = {UUIDOID, TEXTOID, TEXTOID, UUIDOID, TEXTOID,

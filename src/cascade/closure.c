@@ -9,6 +9,7 @@
  */
 #include "postgres.h"
 
+#include "engine/session.h"
 #include "lib/qunique.h"
 #include <limits.h>
 
@@ -22,7 +23,6 @@
 #include "catalog/pg_type.h"
 #include "document/document.h"
 #include "document/edges.h"
-#include "engine/plan.h"
 #include "engine/store.h"
 #include "fmgr.h"
 #include "funcapi.h"

@@ -8,7 +8,9 @@
 #include "postgres.h"
 
 #include "cascade/edgesources.h"
-#include "engine/plan.h"
+#include "engine/result.h"
+#include "engine/session.h"
+#include "engine/statement.h"
 #include "engine/store.h"
 #include "utils/hsearch.h"
 #include "utils/memutils.h"

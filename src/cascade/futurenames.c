@@ -15,6 +15,7 @@
 #include "document/projection.h"
 #include "document/resolve.h"
 #include "document/rowtables.h"
+#include "engine/session.h"
 #include "miscadmin.h"
 #include "utils/hsearch.h"
 #include "utils/memutils.h"

@@ -12,8 +12,11 @@
 #include "base/faults.h"
 #include "cascade/identitylocks.h"
 #include "catalog/pg_type.h"
+#include "engine/datums.h"
 #include "engine/keywrite.h"
-#include "engine/plan.h"
+#include "engine/result.h"
+#include "engine/session.h"
+#include "engine/statement.h"
 #include "engine/store.h"
 
 static const char *const lock_columns[] = {"documentid"};

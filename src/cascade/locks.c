@@ -14,7 +14,7 @@
 #include "cascade/identitylocks.h"
 #include "cascade/locks.h"
 #include "document/resolve.h"
-#include "engine/plan.h"
+#include "engine/session.h"
 #include "engine/store.h"
 #include "lib/qunique.h"
 #include "miscadmin.h"

@@ -14,7 +14,8 @@
 #include "base/uuid.h"
 #include "cascade/newids.h"
 #include "document/referentialids.h"
-#include "engine/plan.h"
+#include "engine/result.h"
+#include "engine/session.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 

@@ -13,7 +13,9 @@
 #include "catalog/pg_type.h"
 #include "document/edges.h"
 #include "engine/keyscan.h"
-#include "engine/plan.h"
+#include "engine/result.h"
+#include "engine/session.h"
+#include "engine/statement.h"
 #include "lib/qunique.h"
 
 typedef struct Edge

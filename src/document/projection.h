@@ -7,6 +7,7 @@
 
 #include "postgres.h"
 
+#include "engine/statement.h"
 #include "lib/stringinfo.h"
 #include "model/modelcache.h"
 #include "utils/uuid.h"

@@ -7,7 +7,10 @@
 
 #include "catalog/pg_type.h"
 #include "document/referentialids.h"
+#include "engine/datums.h"
 #include "engine/keyscan.h"
+#include "engine/result.h"
+#include "engine/session.h"
 #include "lib/qunique.h"
 #include "utils/builtins.h"
 

@@ -7,7 +7,7 @@
 
 #include "base/report.h"
 #include "document/resolve.h"
-#include "engine/plan.h"
+#include "engine/session.h"
 
 /* Resolve all references and the document itself; returns the latter's id. */
 int64

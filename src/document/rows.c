@@ -11,6 +11,8 @@
 #include "document/rows.h"
 #include "document/rowtables.h"
 #include "engine/keyscan.h"
+#include "engine/session.h"
+#include "engine/statement.h"
 #include "miscadmin.h"
 #include "model/value.h"
 #include "utils/builtins.h"
@@ -195,7 +197,7 @@ DiffRows(const TableModel *table, const RowSet *stored, const RowSet *wanted,
 static void
 RefuseLostRows(KeyedTable *table, uint64 taken, int given)
 {
-	if (!StatementsAreRunning())
+	if (StatementsRunning() == 0)
 		KeyedTableForget(table);
 	ereport(ERROR,
 			(errcode(ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION),

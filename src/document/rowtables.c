@@ -8,6 +8,7 @@
 
 #include "catalog/pg_type.h"
 #include "document/rowtables.h"
+#include "engine/statement.h"
 #include "model/value.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"

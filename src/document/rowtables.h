@@ -7,6 +7,7 @@
 
 #include "postgres.h"
 
+#include "engine/statement.h"
 #include "model/modelcache.h"
 
 extern bool RowColumnIsIdentity(const TableModel *table, int column);

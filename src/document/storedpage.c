@@ -15,6 +15,7 @@
 #include "document/projection.h"
 #include "document/rowtables.h"
 #include "document/storedpage.h"
+#include "engine/result.h"
 #include "lib/qunique.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"

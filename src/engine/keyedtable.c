@@ -8,7 +8,9 @@
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
+#include "engine/datums.h"
 #include "engine/keyedtable.h"
+#include "engine/statement.h"
 #include "lib/stringinfo.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"

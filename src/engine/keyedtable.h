@@ -7,7 +7,7 @@
 
 #include "postgres.h"
 
-#include "engine/plan.h"
+#include "engine/statement.h"
 #include "engine/storedrows.h"
 #include "nodes/lockoptions.h"
 

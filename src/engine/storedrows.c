@@ -6,7 +6,8 @@
 
 #include "access/htup_details.h"
 #include "base/ids.h"
-#include "engine/plan.h"
+#include "engine/result.h"
+#include "engine/statement.h"
 #include "engine/storedrows.h"
 
 /* Make room for rows. */

@@ -17,6 +17,9 @@
 #include "base/report.h"
 #include "catalog/pg_type.h"
 #include "engine/keyscan.h"
+#include "engine/result.h"
+#include "engine/session.h"
+#include "engine/statement.h"
 #include "engine/store.h"
 #include "model/modelcache.h"
 #include "utils/builtins.h"
@@ -108,7 +111,7 @@ FreeRetired(XactEvent event, void *arg)
 	if (event != XACT_EVENT_COMMIT && event != XACT_EVENT_ABORT &&
 		event != XACT_EVENT_PREPARE)
 		return;
-	StatementsEnd();
+	StatementsSetRunning(0);
 	while (retired != NULL)
 	{
 		Generation *generation = retired;
@@ -267,7 +270,7 @@ BoundPlans(Generation *generation, const Resource *keep)
 	Resource   *oldest = NULL;
 	int			n = 0;
 
-	if (StatementsAreRunning())
+	if (StatementsRunning() > 0)
 		return;
 	for (Resource *r = generation->resources; r != NULL; r = r->next)
 	{

@@ -8,7 +8,7 @@
 #include "postgres.h"
 
 #include "engine/keyedtable.h"
-#include "engine/plan.h"
+#include "engine/statement.h"
 #include "model/model.h"
 
 /* Queries of different shape whose plans a resource keeps. */

@@ -19,6 +19,7 @@
 #include "base/report.h"
 #include "base/uuid.h"
 #include "catalog/pg_type.h"
+#include "engine/session.h"
 #include "engine/store.h"
 #include "fmgr.h"
 #include "miscadmin.h"

@@ -10,7 +10,7 @@
 #include "base/faults.h"
 #include "base/jsontree.h"
 #include "base/report.h"
-#include "engine/plan.h"
+#include "engine/session.h"
 #include "miscadmin.h"
 #include "request/request.h"
 #include "request/requestquery.h"

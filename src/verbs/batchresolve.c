@@ -22,6 +22,7 @@
 #include "cascade/locks.h"
 #include "document/resolve.h"
 #include "document/rows.h"
+#include "engine/session.h"
 #include "verbs/batch.h"
 
 /* The call was decided on something that has changed while it waited. */

@@ -10,7 +10,7 @@
 #include "base/uuid.h"
 #include "document/document.h"
 #include "document/referentialids.h"
-#include "engine/plan.h"
+#include "engine/session.h"
 #include "fmgr.h"
 #include "model/value.h"
 #include "utils/builtins.h"

@@ -20,7 +20,9 @@
 #include "catalog/pg_type.h"
 #include "document/document.h"
 #include "document/resolve.h"
-#include "engine/plan.h"
+#include "engine/datums.h"
+#include "engine/result.h"
+#include "engine/statement.h"
 #include "miscadmin.h"
 #include "model/value.h"
 #include "utils/builtins.h"
@@ -573,7 +575,7 @@ KeptStatement(const DocumentQuery *query, const char *sql)
 static void
 RunQuery(const DocumentQuery *query, const char *sql)
 {
-	if (StatementsAreRunning())
+	if (StatementsRunning() > 0)
 		ExecuteWithArgs(sql, query->nargs, query->types, query->values, true);
 	else
 		ReadRun(KeptStatement(query, sql), query->values, 0);

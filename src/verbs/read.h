@@ -8,7 +8,7 @@
 #include "postgres.h"
 
 #include "document/document.h"
-#include "engine/plan.h"
+#include "engine/session.h"
 #include "lib/stringinfo.h"
 #include "model/modelcache.h"
 #include "verbs/query.h"

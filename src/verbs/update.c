@@ -14,7 +14,7 @@
 #include "catalog/pg_type.h"
 #include "document/resolve.h"
 #include "document/rows.h"
-#include "engine/plan.h"
+#include "engine/session.h"
 #include "fmgr.h"
 #include "utils/builtins.h"
 #include "verbs/documents.h"

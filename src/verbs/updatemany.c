@@ -26,6 +26,8 @@
 #include "document/resolve.h"
 #include "document/rows.h"
 #include "document/verify.h"
+#include "engine/session.h"
+#include "engine/statement.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "utils/array.h"

@@ -13,7 +13,7 @@
 #include "base/report.h"
 #include "document/resolve.h"
 #include "document/rows.h"
-#include "engine/plan.h"
+#include "engine/session.h"
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"

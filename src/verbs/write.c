@@ -16,7 +16,7 @@
 #include "document/resolve.h"
 #include "document/rows.h"
 #include "document/verify.h"
-#include "engine/plan.h"
+#include "engine/session.h"
 #include "engine/store.h"
 #include "funcapi.h"
 #include "miscadmin.h"

@@ -10,7 +10,7 @@
 #include "cascade/closure.h"
 #include "document/document.h"
 #include "document/flatten.h"
-#include "engine/plan.h"
+#include "engine/session.h"
 #include "fmgr.h"
 #include "model/modelcache.h"
 #include "verbs/precondition.h"

@@ -1,0 +1,125 @@
+/*
+ * result.c
+ *		Getting checked values from the last result of SPI.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "engine/result.h"
+#include "utils/builtins.h"
+#include "utils/timestamp.h"
+
+/*
+ * Returns true if values of a type can be read as those of another.  The owner
+ * of the store may alter its tables, which must not make us misread memory.
+ */
+bool
+TypeFits(Oid found, Oid expected)
+{
+	if (found == expected)
+		return true;
+	return expected == TEXTOID && (found == VARCHAROID || found == BPCHAROID);
+}
+
+/* Refuse a result whose columns are not of these types. */
+void
+ResultExpect(const Oid *types)
+{
+	TupleDesc	descriptor = SPI_tuptable->tupdesc;
+
+	for (int i = 0; i < descriptor->natts; i++)
+	{
+		Form_pg_attribute column = TupleDescAttr(descriptor, i);
+
+		if (!TypeFits(column->atttypid, types[i]))
+			ereport(ERROR,
+					(errcode(ERRCODE_DATATYPE_MISMATCH),
+					 errmsg("column \"%s\" has type %s instead of %s", NameStr(column->attname),
+							format_type_be(column->atttypid), format_type_be(types[i]))));
+	}
+}
+
+/* Returns a value of the last result; columns count from 1. */
+Datum
+ResultDatum(uint64 row, int column, bool *isnull)
+{
+	return SPI_getbinval(SPI_tuptable->vals[row], SPI_tuptable->tupdesc,
+						 column, isnull);
+}
+
+/* Returns a value of the last result as text; NULL for NULL. */
+char *
+ResultText(uint64 row, int column)
+{
+	return SPI_getvalue(SPI_tuptable->vals[row], SPI_tuptable->tupdesc, column);
+}
+
+/*
+ * Refuse a row.  The owner of the store may put something else in the place of
+ * a table, which need not return the rows that a query asks for.
+ */
+void
+RefuseRow(const char *what)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_DATA_CORRUPTED),
+			 errmsg("a table of the store gave %s", what),
+			 errhint("Something else is in the place of the table, or a constraint of it was dropped.")));
+}
+
+/* Returns a value of the last result that must exist and have this type. */
+static Datum
+RequiredDatum(uint64 row, int column, Oid type)
+{
+	TupleDesc	descriptor = SPI_tuptable->tupdesc;
+	bool		isnull;
+	Datum		value;
+
+	if (row >= SPI_tuptable->numvals || column > descriptor->natts)
+		RefuseRow("fewer rows or columns than it must have");
+	if (!TypeFits(TupleDescAttr(descriptor, column - 1)->atttypid, type))
+		RefuseRow("a value of another type than it must have");
+	value = ResultDatum(row, column, &isnull);
+	if (isnull)
+		RefuseRow("NULL where there must be a value");
+	return value;
+}
+
+/* Returns a value of the last result as text; it must not be NULL. */
+char *
+ResultName(uint64 row, int column)
+{
+	char	   *name = ResultText(row, column);
+
+	if (name == NULL)
+		RefuseRow("NULL where there must be a value");
+	return name;
+}
+
+/* Returns a bigint of the last result, which must not be NULL. */
+int64
+ResultInt64(uint64 row, int column)
+{
+	return DatumGetInt64(RequiredDatum(row, column, INT8OID));
+}
+
+/* Returns an integer of the last result, which must not be NULL. */
+int32
+ResultInt32(uint64 row, int column)
+{
+	return DatumGetInt32(RequiredDatum(row, column, INT4OID));
+}
+
+/* Returns a boolean of the last result, which must not be NULL. */
+bool
+ResultBool(uint64 row, int column)
+{
+	return DatumGetBool(RequiredDatum(row, column, BOOLOID));
+}
+
+/* Returns a timestamp of the last result, which must not be NULL. */
+TimestampTz
+ResultTime(uint64 row, int column)
+{
+	return DatumGetTimestampTz(RequiredDatum(row, column, TIMESTAMPTZOID));
+}

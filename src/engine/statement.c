@@ -1,0 +1,330 @@
+/*
+ * statement.c
+ *		Running statements, and keeping their plans.
+ */
+#include "postgres.h"
+
+#include "base/compat.h"
+#include "base/faults.h"
+#include "catalog/namespace.h"
+#include "engine/statement.h"
+#include "parser/parser.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+#include "utils/plancache.h"
+#include "utils/resowner.h"
+
+/* Set a setting until the end of the current nest level. */
+void
+StatementSetLocally(const char *name, const char *value)
+{
+	(void) set_config_option(name, value, PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
+}
+
+/* Prepare a statement, whose plan is then kept for the session. */
+static void
+PrepareStatement(Statement *statement)
+{
+	SPIPlanPtr	plan;
+
+	plan = SPI_prepare_cursor(statement->sql, statement->nargs,
+							  unconstify(Oid *, statement->argtypes),
+							  statement->adaptive ? 0 : CURSOR_OPT_GENERIC_PLAN);
+	if (plan == NULL)
+		elog(ERROR, "could not prepare \"%s\": %s", statement->sql,
+			 SPI_result_code_string(SPI_result));
+	if (SPI_keepplan(plan) != 0)
+		elog(ERROR, "could not keep the plan of \"%s\"", statement->sql);
+	statement->plan = plan;
+}
+
+/*
+ * Our statements find rows by key.  A plan that is made while a table is still
+ * small would read all of it, to filter, to hash or to merge, and be kept while
+ * the table grows; so we make these methods unattractive whenever a plan is
+ * made.  The costs that the planner then computes must not lead it to JIT.
+ * Joins are written in the order to run them in: from given keys outwards along
+ * foreign keys.  Only adaptive statements leave joins to the planner.
+ */
+static void
+PreparePlanning(const Statement *statement)
+{
+	StatementSetLocally("enable_seqscan", "off");
+	StatementSetLocally("jit", "off");
+	if (statement->ordered)
+		StatementSetLocally("enable_bitmapscan", "off");
+	if (statement->adaptive)
+		return;
+	StatementSetLocally("enable_hashjoin", "off");
+	StatementSetLocally("enable_mergejoin", "off");
+	StatementSetLocally("join_collapse_limit", "1");
+}
+
+/* Returns what PostgreSQL knows about a statement's plan. */
+static CachedPlanSource *
+PlanSource(const Statement *statement)
+{
+	return linitial(SPI_plan_get_plan_sources(statement->plan));
+}
+
+/*
+ * Returns true if the plan that the session keeps was made with our settings,
+ * and as far as we can see is still valid.  PostgreSQL may find otherwise when
+ * it runs the statement; see ForgetForeignPlan().
+ */
+static bool
+HasPlan(const Statement *statement)
+{
+	CachedPlanSource *source = PlanSource(statement);
+
+	return source->is_valid && source->gplan != NULL && source->gplan->is_valid &&
+		source->gplan->generation == statement->generation &&
+		COMPAT_SEARCH_PATH_MATCHES(source->search_path);
+}
+
+/*
+ * The number of statements that run now: a trigger may call us while one does.
+ * An error leaves it too high until a subtransaction or the transaction ends.
+ */
+static int	running = 0;
+
+/* Returns the number of statements that run now. */
+int
+StatementsRunning(void)
+{
+	return running;
+}
+
+/* Correct the number after an error. */
+void
+StatementsSetRunning(int n)
+{
+	running = n;
+}
+
+/*
+ * Forget a plan that PostgreSQL made while the statement ran, and so without
+ * our settings: a role with other policies, or an invalidation that arrived
+ * with the locks of the executor.  It served once, but must not be kept.
+ */
+static void
+ForgetForeignPlan(Statement *statement)
+{
+	CachedPlanSource *source = PlanSource(statement);
+
+	if (source->gplan != NULL && source->gplan->generation != statement->generation && running == 0)
+		StatementForget(statement);
+}
+
+/*
+ * Make the plan that the statement will run with.  If the executor made it, the
+ * planner settings would also apply to statements of triggers of the tables'
+ * owner, whose plans are kept as well.
+ */
+static void
+PlanNow(Statement *statement)
+{
+	MemoryContext planning = AllocSetContextCreate(CurrentMemoryContext, "dms planning",
+												   ALLOCSET_DEFAULT_SIZES);
+	MemoryContext saved = MemoryContextSwitchTo(planning);
+	int			nestlevel = NewGUCNestLevel();
+	CachedPlan *plan;
+
+	ForgetForeignPlan(statement);
+	if (statement->plan == NULL)
+		PrepareStatement(statement);
+	PreparePlanning(statement);
+	plan = SPI_plan_get_cached_plan(statement->plan);
+	statement->generation = plan->generation;
+	ReleaseCachedPlan(plan, CurrentResourceOwner);
+	AtEOXact_GUC(true, nestlevel);
+	MemoryContextSwitchTo(saved);
+	MemoryContextDelete(planning);
+}
+
+/*
+ * The rewritten queries of a prepared plan.  If they are not valid any more, the
+ * statement is analyzed again: PostgreSQL does that only when it plans, which is
+ * too late for a check.
+ */
+static List *
+PlanQueries(void *arg)
+{
+	SPIPlanPtr	plan = arg;
+	CachedPlanSource *source = linitial(SPI_plan_get_plan_sources(plan));
+
+	if (!source->is_valid)
+	{
+		plan = SPI_prepare(source->query_string, source->num_params, source->param_types);
+		if (plan == NULL)
+			elog(ERROR, "could not prepare \"%s\": %s", source->query_string,
+				 SPI_result_code_string(SPI_result));
+		source = linitial(SPI_plan_get_plan_sources(plan));
+	}
+	return source->query_list;
+}
+
+/*
+ * Prepare to run a plan, if with lent rights: refuse unsafe code.  Functions
+ * that run must not depend on settings of the caller that determine the meaning
+ * of names and string literals; functions in C may have no search_path of their
+ * own.  Returns the nest level of settings to be passed to EndRights().
+ */
+static int
+LendRights(OwnerCode *code, SPIPlanPtr plan)
+{
+	int			nestlevel;
+
+	if (!OwnerCodeApplies())
+		return 0;
+	OwnerCodeCheck(code, PlanQueries, plan);
+	nestlevel = NewGUCNestLevel();
+	if (code->runs)
+	{
+		StatementSetLocally("search_path", "pg_catalog, pg_temp");
+		if (!standard_conforming_strings)
+			StatementSetLocally("standard_conforming_strings", "on");
+	}
+	return nestlevel;
+}
+
+/* Restore the caller's settings, also those that user-defined code changed. */
+static void
+EndRights(int nestlevel)
+{
+	if (nestlevel > 0)
+		AtEOXact_GUC(false, nestlevel);
+}
+
+/*
+ * Prepare to run a statement: make its plan, or for an adaptive one the settings
+ * of its planning.  Returns the nest level of settings to end, or 0.
+ */
+static int
+BeginPlan(Statement *statement)
+{
+	int			nestlevel = 0;
+
+	if (!statement->adaptive && plan_cache_mode != PLAN_CACHE_MODE_FORCE_CUSTOM_PLAN)
+	{
+		if (!HasPlan(statement))
+			PlanNow(statement);
+		return 0;
+	}
+	nestlevel = NewGUCNestLevel();
+	if (statement->adaptive)
+		PreparePlanning(statement);
+	else
+	{
+		/*
+		 * The session wants custom plans, which would be made by the
+		 * executor.
+		 */
+		StatementSetLocally("plan_cache_mode", "auto");
+		if (!HasPlan(statement))
+			PlanNow(statement);
+	}
+	return nestlevel;
+}
+
+/* Run a statement and return the number of rows; they are in SPI_tuptable. */
+uint64
+StatementRun(Statement *statement, Datum *values, const char *nulls,
+			 bool read_only, long limit)
+{
+	int			lent_level;
+	int			nestlevel;
+	int			result;
+
+	if (statement->plan == NULL)
+		PrepareStatement(statement);
+	lent_level = LendRights(&statement->code, statement->plan);
+	nestlevel = BeginPlan(statement);
+	running++;
+	result = SPI_execute_plan(statement->plan, values, nulls, read_only, limit);
+	running--;
+	if (nestlevel > 0)
+		AtEOXact_GUC(true, nestlevel);
+	EndRights(lent_level);
+	if (result < 0)
+		elog(ERROR, "could not run \"%s\": %s", statement->sql,
+			 SPI_result_code_string(result));
+	if (!statement->adaptive)
+		ForgetForeignPlan(statement);
+	return SPI_processed;
+}
+
+/*
+ * Check a statement as before running it, without running it.  It stands in for
+ * the statements that a trigger of the store is going to run.
+ */
+void
+StatementCheck(Statement *statement)
+{
+	if (statement->plan == NULL)
+		PrepareStatement(statement);
+	if (OwnerCodeApplies())
+		OwnerCodeCheck(&statement->code, PlanQueries, statement->plan);
+}
+
+/*
+ * Run a statement of a read.  All that run under one active snapshot see the
+ * same state; with snapshots of their own, a new body could come with an old
+ * etag.
+ */
+uint64
+ReadRun(Statement *statement, Datum *values, long limit)
+{
+	return StatementRun(statement, values, NULL, !FAULT_SKIP("read_snapshot"), limit);
+}
+
+/* Release a statement's plan. */
+void
+StatementForget(Statement *statement)
+{
+	if (statement->plan != NULL)
+		SPI_freeplan(statement->plan);
+	statement->plan = NULL;
+	statement->generation = 0;
+	OwnerCodeForget(&statement->code);
+}
+
+/* Run SQL of our own making that is not worth keeping, such as DDL. */
+void
+ExecuteSql(const char *sql)
+{
+	int			result = SPI_execute(sql, false, 0);
+
+	if (result < 0)
+		elog(ERROR, "could not run \"%s\": %s", sql,
+			 SPI_result_code_string(result));
+}
+
+/*
+ * Run SQL of our own making with parameters, planned for just these.  It runs
+ * once, so machine code would never pay.
+ */
+uint64
+ExecuteWithArgs(const char *sql, int nargs, Oid *types, Datum *values,
+				bool read_only)
+{
+	int			nestlevel = NewGUCNestLevel();
+	SPIPlanPtr	plan = SPI_prepare_cursor(sql, nargs, types, CURSOR_OPT_PARALLEL_OK);
+	OwnerCode	code = {0};
+	int			lent_level;
+	int			result;
+
+	if (plan == NULL)
+		elog(ERROR, "could not prepare \"%s\": %s", sql, SPI_result_code_string(SPI_result));
+	StatementSetLocally("jit", "off");
+	lent_level = LendRights(&code, plan);
+	result = SPI_execute_plan(plan, values, NULL, read_only, 0);
+	EndRights(lent_level);
+	AtEOXact_GUC(true, nestlevel);
+	SPI_freeplan(plan);
+	OwnerCodeForget(&code);
+	if (result < 0)
+		elog(ERROR, "could not run \"%s\": %s", sql, SPI_result_code_string(result));
+	return SPI_processed;
+}

@@ -1,0 +1,41 @@
+/*
+ * statement.h
+ *		Statements, and the plans that a session keeps of them.
+ */
+#ifndef DMS_STATEMENT_H
+#define DMS_STATEMENT_H
+
+#include "postgres.h"
+
+#include "engine/ownercode.h"
+#include "executor/spi.h"
+
+/*
+ * A statement of fixed text.  Its plan is made at first use, kept for the
+ * session and revalidated by PostgreSQL when something it depends on changes.
+ */
+typedef struct Statement
+{
+	const char *sql;
+	int			nargs;
+	const Oid  *argtypes;
+	bool		ordered;		/* rows must be read in the order of the index */
+	bool		adaptive;		/* the best plan depends on the values */
+	SPIPlanPtr	plan;
+	int			generation;		/* of the plan that was made with our settings */
+	OwnerCode	code;			/* what it runs with lent rights */
+} Statement;
+
+extern uint64 StatementRun(Statement *statement, Datum *values,
+						   const char *nulls, bool read_only, long limit);
+extern uint64 ReadRun(Statement *statement, Datum *values, long limit);
+extern void StatementCheck(Statement *statement);
+extern void StatementForget(Statement *statement);
+extern void StatementSetLocally(const char *name, const char *value);
+extern int	StatementsRunning(void);
+extern void StatementsSetRunning(int n);
+extern void ExecuteSql(const char *sql);
+extern uint64 ExecuteWithArgs(const char *sql, int nargs, Oid *types,
+							  Datum *values, bool read_only);
+
+#endif							/* DMS_STATEMENT_H */
