@@ -25,17 +25,36 @@ typedef struct NameEntry
 
 typedef struct Writer
 {
-	ModelSet   *set;
+	const ModelSet *set;
 	DdlPlan    *plan;
 	HTAB	   *names;
 	List	   *late;			/* foreign keys to tables not yet there */
 } Writer;
 
-static void
-Emit(Writer *writer, const char *statement)
+/* A statement of a plan. */
+DdlStatement *
+DdlStatementNew(const char *sql, bool creates_table)
 {
-	writer->plan->statements = lappend(writer->plan->statements,
-									   unconstify(char *, statement));
+	DdlStatement *statement = palloc(sizeof(DdlStatement));
+
+	statement->sql = sql;
+	statement->creates_table = creates_table;
+	return statement;
+}
+
+/* Add a statement to the plan. */
+static void
+Emit(Writer *writer, const char *sql)
+{
+	writer->plan->statements = lappend(writer->plan->statements, DdlStatementNew(sql, false));
+}
+
+/* Add a statement that creates a table. */
+static void
+EmitTable(Writer *writer, const char *sql)
+{
+	writer->plan->statements = lappend(writer->plan->statements, DdlStatementNew(sql, true));
+	writer->plan->tables++;
 }
 
 static char *
@@ -119,7 +138,7 @@ ColumnList(const TableModel *table, const int *columns, int ncolumns)
 static char *
 TargetTable(Writer *writer, const ReferenceModel *reference, char **key)
 {
-	ModelEntry *target;
+	const ModelEntry *target;
 	const char *schema = "dms";
 	const char *name = "descriptor";
 
@@ -136,7 +155,7 @@ TargetTable(Writer *writer, const ReferenceModel *reference, char **key)
 /* A reference's foreign key: in the table if its target is there, else later. */
 static void
 AppendReferenceKey(Writer *writer, StringInfo body, const TableModel *table,
-				   ColumnModel *column, const ReferenceModel *reference)
+				   const ColumnModel *column, const ReferenceModel *reference)
 {
 	char	   *key;
 	char	   *target;
@@ -147,7 +166,6 @@ AppendReferenceKey(Writer *writer, StringInfo body, const TableModel *table,
 	if (writer->set->problems->count > 0)
 		return;					/* the target may not be there */
 	target = TargetTable(writer, reference, &key);
-	column->foreign_key = NamePhysical(psprintf("%s_%s_FK", table->title, column->name));
 	constraint = psprintf("CONSTRAINT %s FOREIGN KEY (%s) REFERENCES %s (documentid)",
 						  quote_identifier(column->foreign_key),
 						  quote_identifier(column->name), target);
@@ -157,8 +175,8 @@ AppendReferenceKey(Writer *writer, StringInfo body, const TableModel *table,
 		appendStringInfo(body, ",\n\t%s", constraint);
 	else
 		writer->late = lappend(writer->late,
-							   psprintf("ALTER TABLE %s ADD %s",
-										Qualified(table->schema, table->name), constraint));
+							   DdlStatementNew(psprintf("ALTER TABLE %s ADD %s",
+														Qualified(table->schema, table->name), constraint), false));
 	writer->plan->foreign_keys++;
 }
 
@@ -196,9 +214,9 @@ AppendUnique(Writer *writer, StringInfo body, const TableModel *table,
 
 /* CREATE TABLE with all its constraints. */
 static void
-WriteTable(Writer *writer, ModelEntry *entry, TableModel *table)
+WriteTable(Writer *writer, const ModelEntry *entry, const TableModel *table)
 {
-	ResourceModel *model = entry->model;
+	const ResourceModel *model = entry->model;
 	StringInfoData body;
 	char	   *key_name = NamePhysical(psprintf("%s_PK", table->title));
 	NameEntry  *name;
@@ -214,7 +232,6 @@ WriteTable(Writer *writer, ModelEntry *entry, TableModel *table)
 	appendStringInfo(&body, ",\n\tCONSTRAINT %s PRIMARY KEY (%s)",
 					 quote_identifier(key_name), ColumnList(table, NULL, table->nkeys));
 	ReserveName(writer, table->schema, key_name, psprintf("the primary key of %s", table->title));
-	writer->plan->tables++;
 	writer->plan->indexes++;
 	for (int i = 0; i < table->nuniques; i++)
 		AppendUnique(writer, &body, table, &table->uniques[i]);
@@ -227,7 +244,7 @@ WriteTable(Writer *writer, ModelEntry *entry, TableModel *table)
 			AppendReferenceKey(writer, &body, table, &table->columns[i],
 							   &model->references[table->columns[i].reference]);
 	appendStringInfoString(&body, "\n)");
-	Emit(writer, body.data);
+	EmitTable(writer, body.data);
 }
 
 /* Does a key of the table lead with this column? */
@@ -313,15 +330,15 @@ WriteComments(Writer *writer, const ModelEntry *entry, const TableModel *table)
 
 /* The tables of one resource; descriptors share a core table. */
 static void
-WriteResource(Writer *writer, ModelEntry *entry)
+WriteResource(Writer *writer, const ModelEntry *entry)
 {
-	ResourceModel *model = entry->model;
+	const ResourceModel *model = entry->model;
 
 	if (model->kind == RESOURCE_DESCRIPTOR || entry->api == NULL || entry->api->broken)
 		return;
 	for (int i = 0; i < model->ntables; i++)
 	{
-		TableModel *table = &model->tables[i];
+		const TableModel *table = &model->tables[i];
 
 		CHECK_FOR_INTERRUPTS();
 		if (!ReserveName(writer, table->schema, table->name,
@@ -342,7 +359,7 @@ HasView(const ModelEntry *entry)
 
 /* What references to an abstract resource point at. */
 static void
-WriteMemberTable(Writer *writer, ModelEntry *entry)
+WriteMemberTable(Writer *writer, const ModelEntry *entry)
 {
 	char	   *key_name = NamePhysical(psprintf("%s_Member_PK", entry->abstract->name));
 	char	   *name = Qualified(entry->model->member_schema, entry->model->member_table);
@@ -353,15 +370,14 @@ WriteMemberTable(Writer *writer, ModelEntry *entry)
 				psprintf("the member table of %s", entry->place));
 	reserved = LookUpName(writer, entry->model->member_schema, entry->model->member_table, &found);
 	reserved->created = true;
-	Emit(writer, psprintf("CREATE TABLE %s (\n\tdocumentid bigint NOT NULL,\n\tdiscriminator varchar(513) NOT NULL,\n\tCONSTRAINT %s PRIMARY KEY (documentid)\n)",
-						  name, quote_identifier(key_name)));
+	EmitTable(writer, psprintf("CREATE TABLE %s (\n\tdocumentid bigint NOT NULL,\n\tdiscriminator varchar(513) NOT NULL,\n\tCONSTRAINT %s PRIMARY KEY (documentid)\n)",
+							   name, quote_identifier(key_name)));
 	ReserveName(writer, entry->model->member_schema, key_name,
 				psprintf("the key of the member table of %s", entry->place));
 	Emit(writer, psprintf("COMMENT ON TABLE %s IS %s", name,
 						  quote_literal_cstr(psprintf("%s: the documents of its subclasses", entry->place))));
 	Emit(writer, psprintf("COMMENT ON COLUMN %s.documentid IS 'the document'", name));
 	Emit(writer, psprintf("COMMENT ON COLUMN %s.discriminator IS 'its resource: {ProjectName}:{ResourceName}'", name));
-	writer->plan->tables++;
 	writer->plan->indexes++;
 }
 
@@ -390,7 +406,7 @@ AppendBranch(StringInfo body, const ModelEntry *abstract, const ModelEntry *subc
 }
 
 static void
-WriteView(Writer *writer, ModelEntry *entry)
+WriteView(Writer *writer, const ModelEntry *entry)
 {
 	const TableModel *view = &entry->model->tables[0];
 	char	   *name = Qualified(view->schema, view->name);
@@ -411,23 +427,6 @@ WriteView(Writer *writer, ModelEntry *entry)
 	Emit(writer, body.data);
 	Emit(writer, psprintf("COMMENT ON VIEW %s IS %s", name,
 						  quote_literal_cstr(psprintf("%s: identities of the documents of its subclasses", entry->place))));
-}
-
-/* Emit a function that is called by a trigger on dms.Document. */
-static void
-EmitTriggerFunction(Writer *writer, const char *name, const char *body,
-					const char *comment)
-{
-	/*
-	 * A plan for one document is a plan for many: never plan anew, never
-	 * scan.
-	 */
-	Emit(writer, psprintf("CREATE OR REPLACE FUNCTION dms.%s() RETURNS trigger\n"
-						  "LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp\n"
-						  "SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET jit = off\n"
-						  "AS $body$\n%s$body$", name, body));
-	Emit(writer, psprintf("COMMENT ON FUNCTION dms.%s() IS %s", name,
-						  quote_literal_cstr(comment)));
 }
 
 /* Does a table refer to the resource that it belongs to? */
@@ -514,41 +513,16 @@ CompareTypes(const ListCell *a, const ListCell *b)
 	return strcmp(TypeName(lfirst(a)), TypeName(lfirst(b)));
 }
 
-/*
- * Rows that only the engine writes are tied to dms.Document by triggers: a
- * foreign key from each of them would cost every insert a check, and every
- * delete a search in every root table of the schema.
- *
- * Documents of several types go in one statement, since they may refer to each
- * other, and foreign keys are checked at the end of a statement.
- */
-static void
-WriteDeleteTrigger(Writer *writer)
+/* The part of the delete trigger that knows the tables of the models. */
+static char *
+ClearingOfModels(const ModelSet *set)
 {
 	StringInfoData body;
 	List	   *models = NIL;
 	ListCell   *cell;
 
 	initStringInfo(&body);
-	appendStringInfoString(&body,
-						   "#variable_conflict use_variable\n"
-						   "DECLARE\n\tgone_ids bigint[];\n\tgone_types text[];\n\tgone_type text;\nBEGIN\n"
-						   "\tSELECT array_agg(DocumentId ORDER BY DocumentId), array_agg(DISTINCT ProjectName || ':' || ResourceName)\n"
-						   "\tINTO gone_ids, gone_types FROM gone;\n"
-						   "\tIF gone_ids IS NULL THEN\n\t\tRETURN NULL;\n\tEND IF;\n"
-						   "\tDELETE FROM dms.ReferenceEdge WHERE ParentDocumentId = ANY (gone_ids);\n"
-						   "\tDELETE FROM dms.ReferentialIdentity WHERE DocumentId = ANY (gone_ids);\n"
-						   "\tIF cardinality(gone_types) > 1 THEN\n"
-						   "\t\tEXECUTE (\n"
-						   "\t\t\tSELECT 'WITH ' || string_agg(format('c%s AS (DELETE FROM %I.%I WHERE %I = ANY ($1))', n, s, t, k), ', ') || ' SELECT'\n"
-						   "\t\t\tFROM (SELECT row_number() OVER (), cleared.* FROM (SELECT cleared ->> 'schema', cleared ->> 'name', cleared -> 'columns' -> 0 ->> 'name'\n"
-						   "\t\t\t\tFROM dms.ResourceModel, json_array_elements(Model -> 'tables') AS cleared\n"
-						   "\t\t\t\tWHERE ProjectName || ':' || ResourceName = ANY (gone_types)\n"
-						   "\t\t\t\tUNION SELECT MemberSchema, MemberTable, 'documentid' FROM dms.ResourceModel\n"
-						   "\t\t\t\tWHERE ProjectName || ':' || ResourceName = ANY (gone_types) AND MemberTable IS NOT NULL) AS cleared) AS cleared (n, s, t, k)\n"
-						   "\t\t) USING gone_ids;\n"
-						   "\t\tRETURN NULL;\n\tEND IF;\n");
-	foreach(cell, writer->set->entries)
+	foreach(cell, set->entries)
 	{
 		const ModelEntry *entry = lfirst(cell);
 
@@ -556,40 +530,31 @@ WriteDeleteTrigger(Writer *writer)
 			models = lappend(models, entry->model);
 	}
 	list_sort(models, CompareTypes);
-	appendStringInfoString(&body, "\tgone_type := gone_types[1];\n");
 	if (models == NIL)
 		AppendClearTable(&body, 1, "dms", "descriptor", "documentid");
 	else
 		AppendClearingTree(&body, 1, models, 0, list_length(models));
-	appendStringInfoString(&body, "\tRETURN NULL;\nEND\n");
-	EmitTriggerFunction(writer, "document_after_delete", body.data,
-						"clears what belonged to deleted documents");
-	Emit(writer, "CREATE OR REPLACE TRIGGER document_after_delete AFTER DELETE ON dms.Document\n"
-		 "\tREFERENCING OLD TABLE AS gone\n\tFOR EACH STATEMENT EXECUTE FUNCTION dms.document_after_delete()");
+	return body.data;
 }
 
-static void
-WriteTruncateTrigger(Writer *writer)
+/* The tables that the truncate trigger adds to those of the core. */
+static char *
+TruncatedTables(const ModelSet *set)
 {
-	StringInfoData body;
+	StringInfoData list;
 	ListCell   *cell;
 
-	initStringInfo(&body);
-	appendStringInfoString(&body, "BEGIN\n\tTRUNCATE dms.ReferentialIdentity, dms.ReferenceEdge, dms.IdentityLock, dms.Descriptor");
-	foreach(cell, writer->set->entries)
+	initStringInfo(&list);
+	foreach(cell, set->entries)
 	{
 		const ResourceModel *model = ((ModelEntry *) lfirst(cell))->model;
 
 		if (model->kind == RESOURCE_ABSTRACT)
-			appendStringInfo(&body, ",\n\t\t%s", Qualified(model->member_schema, model->member_table));
+			appendStringInfo(&list, ",\n\t\t%s", Qualified(model->member_schema, model->member_table));
 		else if (model->kind != RESOURCE_DESCRIPTOR)
-			appendStringInfo(&body, ",\n\t\t%s", Qualified(model->tables[0].schema, model->tables[0].name));
+			appendStringInfo(&list, ",\n\t\t%s", Qualified(model->tables[0].schema, model->tables[0].name));
 	}
-	appendStringInfoString(&body, " CASCADE;\n\tRETURN NULL;\nEND\n");
-	EmitTriggerFunction(writer, "document_after_truncate", body.data,
-						"empties all that belongs to documents");
-	Emit(writer, "CREATE OR REPLACE TRIGGER document_after_truncate AFTER TRUNCATE ON dms.Document\n"
-		 "\tFOR EACH STATEMENT EXECUTE FUNCTION dms.document_after_truncate()");
+	return list.data;
 }
 
 static int
@@ -606,7 +571,7 @@ CompareLoadOrder(const ListCell *a, const ListCell *b)
 }
 
 static Writer *
-NewWriter(ModelSet *set)
+NewWriter(const ModelSet *set)
 {
 	Writer	   *writer = palloc0(sizeof(Writer));
 	HASHCTL		control = {0};
@@ -628,7 +593,7 @@ NewWriter(ModelSet *set)
 
 /* All statements behind those of the core tables, in order. */
 DdlPlan *
-DdlPlanModels(ModelSet *set)
+DdlPlanModels(const ModelSet *set)
 {
 	Writer	   *writer = NewWriter(set);
 	List	   *ordered = list_copy(set->entries);
@@ -649,7 +614,7 @@ DdlPlanModels(ModelSet *set)
 		WriteView(writer, lfirst(cell));
 	if (set->problems->count > 0)
 		return writer->plan;
-	WriteDeleteTrigger(writer);
-	WriteTruncateTrigger(writer);
+	writer->plan->clearing = ClearingOfModels(set);
+	writer->plan->truncated = TruncatedTables(set);
 	return writer->plan;
 }

@@ -9,15 +9,24 @@
 
 #include "schema/modelbuild.h"
 
+typedef struct DdlStatement
+{
+	const char *sql;
+	bool		creates_table;	/* of a resource */
+}			DdlStatement;
+
 typedef struct DdlPlan
 {
-	List	   *statements;		/* of char * */
+	List	   *statements;		/* DdlStatement */
+	char	   *clearing;		/* for dms.trigger_ddl() */
+	char	   *truncated;		/* the same */
 	int			tables;
 	int			indexes;		/* those behind constraints included */
 	int			foreign_keys;
 } DdlPlan;
 
-extern DdlPlan *DdlPlanModels(ModelSet *set);
+extern DdlStatement * DdlStatementNew(const char *sql, bool creates_table);
+extern DdlPlan *DdlPlanModels(const ModelSet *set);
 extern const char *DdlColumnType(const ColumnModel *column);
 
 #endif							/* DMS_DDL_H */

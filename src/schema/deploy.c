@@ -237,19 +237,46 @@ RefuseFaults(ApiSchema *schema)
 	ApiSchemaRefuse(schema);
 }
 
+/* The statements that the last query returned. */
+static List *
+ResultStatements(void)
+{
+	List	   *statements = NIL;
+
+	for (uint64 i = 0; i < SPI_processed; i++)
+		statements = lappend(statements, DdlStatementNew(ResultText(i, 1), false));
+	return statements;
+}
+
 /* The statements that create the core tables. */
 static List *
 CoreStatements(void)
 {
-	List	   *statements = NIL;
-
-	SPI_execute("SELECT pg_catalog.btrim(s, E'\\n') FROM dms.core_ddl() AS s", true, 0);
-	for (uint64 i = 0; i < SPI_processed; i++)
-		statements = lappend(statements, ResultText(i, 1));
-	return statements;
+	ExecuteWithArgs("SELECT pg_catalog.btrim(s, E'\\n') FROM dms.core_ddl() AS s",
+					0, NULL, NULL, true);
+	return ResultStatements();
 }
 
-/* Run all statements, telling now and then how far we are. */
+/* The statements that create the triggers of dms.Document. */
+static List *
+TriggerStatements(const DdlPlan *plan)
+{
+	Oid			types[] = {TEXTOID, TEXTOID};
+	Datum		values[] = {CStringGetTextDatum(plan->clearing), CStringGetTextDatum(plan->truncated)};
+
+	ExecuteWithArgs("SELECT pg_catalog.btrim(s, E'\\n') FROM dms.trigger_ddl($1, $2) AS s",
+					lengthof(types), types, values, true);
+	return ResultStatements();
+}
+
+/* All statements of a first deploy, in order. */
+static List *
+PlanStatements(const DdlPlan *plan)
+{
+	return list_concat(list_concat(CoreStatements(), plan->statements), TriggerStatements(plan));
+}
+
+/* Run all statements, and report progress by the tables of resources. */
 static void
 RunStatements(List *statements, int tables)
 {
@@ -258,11 +285,11 @@ RunStatements(List *statements, int tables)
 
 	foreach(cell, statements)
 	{
-		const char *statement = lfirst(cell);
+		const		DdlStatement *statement = lfirst(cell);
 
 		CHECK_FOR_INTERRUPTS();
-		ExecuteSql(statement);
-		if (strncmp(statement, "CREATE TABLE", 12) == 0 && ++created % PROGRESS_STEP == 0)
+		ExecuteSql(statement->sql);
+		if (statement->creates_table && ++created % PROGRESS_STEP == 0)
 			ereport(NOTICE, (errmsg("created %d of %d tables", created, tables)));
 	}
 }
@@ -311,7 +338,8 @@ RecordDeploy(const ApiSchema *schema, const char *hash)
 		component[1] = CStringGetTextDatum(project->name);
 		component[2] = CStringGetTextDatum(project->version);
 		component[3] = BoolGetDatum(project->extension);
-		RunWithArgs("INSERT INTO dms.SchemaComponent SELECT pg_catalog.max(EffectiveSchemaId), $1, $2, $3, $4"
+		RunWithArgs("INSERT INTO dms.SchemaComponent (EffectiveSchemaId, ProjectEndpointName, ProjectName,"
+					" ProjectVersion, IsExtensionProject) SELECT pg_catalog.max(EffectiveSchemaId), $1, $2, $3, $4"
 					" FROM dms.EffectiveSchema", 4, component_types, component);
 	}
 }
@@ -386,7 +414,9 @@ RecordModel(const ResourceModel *model)
 	values[10] = Int32GetDatum(model->rank);
 	values[11] = Int32GetDatum(model->load_order);
 	values[12] = CStringGetTextDatum(StorableModel(model));
-	if (SPI_execute_with_args("INSERT INTO dms.ResourceModel VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9,"
+	if (SPI_execute_with_args("INSERT INTO dms.ResourceModel (ProjectName, ResourceName, ProjectEndpointName, EndpointName, Kind,"
+							  " TableSchema, TableName, MemberSchema, MemberTable, CanChange, IdentityRank, LoadOrder, Model)"
+							  " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9,"
 							  " $10, $11, $12, $13::pg_catalog.json)",
 							  lengthof(types), types, values, nulls, false, 0) < 0)
 		elog(ERROR, "could not store a model");
@@ -401,8 +431,7 @@ FirstDeploy(ApiSchema *schema, const char *hash)
 	ListCell   *cell;
 
 	CheckLockCapacity(plan);
-	RunStatements(CoreStatements(), 0);
-	RunStatements(plan->statements, plan->tables);
+	RunStatements(PlanStatements(plan), plan->tables);
 	RefuseObjectsOfOthers(schema);
 	RecordStore();
 	RecordEdgeSources(set);
@@ -479,14 +508,14 @@ dms_plan_schema(PG_FUNCTION_ARGS)
 	StoreBegin(&session, RIGHTS_OF_CALLER);
 	current = CurrentHash();
 	if (current == NULL)
-		statements = list_concat(CoreStatements(), CompileSchema(schema, &set)->statements);
+		statements = PlanStatements(CompileSchema(schema, &set));
 	else if (strcmp(current, hash) != 0)
 		ReportError(PROBLEM_NOT_SUPPORTED,
 					"Deploy it into a database of its own.",
 					"another schema is deployed, and changing a deployed schema is not supported yet");
 	foreach(cell, statements)
 	{
-		Datum		value = CStringGetTextDatum(lfirst(cell));
+		Datum		value = CStringGetTextDatum(((DdlStatement *) lfirst(cell))->sql);
 		bool		isnull = false;
 
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, &value, &isnull);

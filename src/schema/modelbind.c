@@ -511,6 +511,7 @@ AddViewColumn(ModelSet *set, ModelEntry *entry, const char *path,
 	ColumnModel column = subclass->tables[0].columns[identity.column];
 
 	column.name = NamePhysical(ViewColumnTitle(path, &column));
+	column.foreign_key = NULL;	/* a view has no constraints */
 	if (column.reference >= 0)
 		column.reference = AddViewReference(model, &subclass->references[column.reference]);
 	if (identity.reference >= 0)
@@ -799,6 +800,20 @@ AddBareReferenceKeys(ResourceModel *model)
 	}
 }
 
+/* Name the foreign keys of references, so that a violated one can be traced back. */
+static void
+NameForeignKeys(ResourceModel *model)
+{
+	for (int i = 0; i < model->ntables; i++)
+	{
+		TableModel *t = &model->tables[i];
+
+		for (int j = 0; j < t->ncolumns; j++)
+			if (t->columns[j].reference >= 0)
+				t->columns[j].foreign_key = NamePhysical(psprintf("%s_%s_FK", t->title, t->columns[j].name));
+	}
+}
+
 /* The value at one end of an equality; NULL, and noted, if there is none. */
 static const SchemaNode *
 EqualityEnd(ModelSet *set, ModelEntry *entry, const ApiEquality *equality,
@@ -845,6 +860,7 @@ ModelBindConstraints(ModelSet *set, ModelEntry *entry)
 	foreach(cell, entry->api->uniqueness)
 		BindUniqueness(set, entry, lfirst(cell));
 	AddBareReferenceKeys(entry->model);
+	NameForeignKeys(entry->model);
 	foreach(cell, entry->api->equalities)
 		BindEquality(set, entry, lfirst(cell));
 }
