@@ -30,8 +30,8 @@ OBJS += $(addprefix src/base/,datetime.o decimal.o faults.o grow.o hash.o ids.o 
 OBJS += $(addprefix src/engine/,cursors.o keyscan.o keywrite.o ownercode.o plan.o restrict.o safefunction.o store.o)
 OBJS += $(addprefix src/model/,edgename.o jsonwrite.o modelcache.o modelsound.o modelstore.o \
 	value.o)
-OBJS += $(addprefix src/schema/,access.o apiresource.o apischema.o ddl.o deploy.o modelbind.o \
-	modelbuild.o modelcheck.o modelgraph.o modelset.o modeltables.o naming.o schemajson.o schemaread.o)
+OBJS += $(addprefix src/schema/,access.o apiread.o apiresource.o apischema.o ddl.o deploy.o jsonschema.o modelbind.o \
+	modelbuild.o modelcheck.o modelgraph.o modelset.o modeltables.o naming.o)
 OBJS += $(addprefix src/document/,body.o bodyrules.o edges.o etag.o flatten.o header.o \
 	identity.o joinscan.o projection.o reconstitute.o resolve.o rows.o rowstatements.o storedpage.o \
 	verify.o)

@@ -224,7 +224,7 @@ static void
 MendByDelete(const Findings *findings)
 {
 	for (ClosureType *t = ClosureGroup(findings->ids, findings->n); t != NULL; t = t->next)
-		StatementCheck(RowStatementClear(ResourceFind(t->project, t->resource)));
+		StatementCheck(RowStatementClear(ModelCacheFind(t->project, t->resource)));
 	MendBySql(findings);
 }
 
@@ -233,7 +233,7 @@ static void
 MendEdgesOf(const Findings *findings)
 {
 	for (ClosureType *t = ClosureGroup(findings->ids, findings->n); t != NULL; t = t->next)
-		AuditMendEdges(ResourceFind(t->project, t->resource)->model);
+		AuditMendEdges(ModelCacheFind(t->project, t->resource)->model);
 }
 
 /* The member tables of abstract resources become what their views say. */

@@ -182,7 +182,7 @@ CascadeCheckEqualities(const char *project, const char *resource,
 
 	if (n == 0)
 		return;
-	found = ResourceFind(project, resource);
+	found = ModelCacheFind(project, resource);
 	if (found->model->nequalities == 0)
 		return;
 	array = Int8ArrayDatum(n, ids);

@@ -28,6 +28,15 @@
  */
 #define MODEL_FORMAT 2
 
+/* Names of projects and resources: the width of the columns that hold them. */
+#define MODEL_MAX_NAME 256
+
+/* "{project}:{resource}", the type of a document. */
+#define MODEL_MAX_DISCRIMINATOR (2 * MODEL_MAX_NAME + 1)
+
+/* As many digits as a numeric column can be declared with. */
+#define MODEL_MAX_PRECISION 1000
+
 /* Arrays within arrays that a document may have, and the columns of their keys. */
 #define MODEL_MAX_DEPTH 16
 #define MODEL_MAX_KEYS (1 + MODEL_MAX_DEPTH)
@@ -299,13 +308,18 @@ typedef struct ResourceModel
 	int			nequalities;
 } ResourceModel;
 
-/* modelstore.c */
-extern const char *ModelKindName(int kind);
-extern char *ModelToJson(const ResourceModel *model);
-extern ResourceModel *ModelFromJson(const char *text, int len);
-extern bool ModelsAreEqual(const ResourceModel *left, const ResourceModel *right);
+/*
+ * Returns true if an identity path names a descriptor, whose URI is the same in
+ * any case: such values are compared and hashed in lower case.
+ */
+static inline bool
+ModelPathIsDescriptor(const char *path)
+{
+	static const char ending[] = "Descriptor";
+	size_t		length = strlen(path);
 
-/* modelsound.c */
-extern void ModelComplete(ResourceModel *model);
+	return length >= sizeof(ending) - 1 &&
+		strcmp(path + length - (sizeof(ending) - 1), ending) == 0;
+}
 
 #endif							/* DMS_MODEL_H */

@@ -18,13 +18,12 @@
 #include "catalog/pg_type.h"
 #include "engine/store.h"
 #include "model/modelcache.h"
+#include "model/modelstore.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/guc.h"
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
-
-#define MAX_NAME 256
 
 /* A name has many spellings; nobody needs all of them. */
 #define MAX_SPELLINGS 4096
@@ -32,7 +31,7 @@
 /* "project/resource" as a caller spells it, to the resource; "/" before endpoints. */
 typedef struct SpelledName
 {
-	char		name[2 * MAX_NAME + 3];
+	char		name[2 * MODEL_MAX_NAME + 3];
 	Resource   *resource;
 } SpelledName;
 
@@ -195,7 +194,7 @@ LoadResource(Generation *generation, const char *project, const char *name, cons
 	MemoryContext saved = MemoryContextSwitchTo(context);
 	Resource   *resource = palloc0(sizeof(Resource));
 
-	resource->model = ModelFromJson(json, strlen(json));
+	resource->model = ModelStoreFromJson(json, strlen(json));
 	RequireNames(resource->model, project, name);
 	resource->context = context;
 	resource->tables = palloc0(sizeof(TableAccess) * Max(resource->model->ntables, 1));
@@ -296,12 +295,12 @@ static Resource *
 Lookup(const char *project, const char *resource, bool endpoint)
 {
 	Generation *generation = CurrentGeneration();
-	char		key[2 * MAX_NAME + 3] = {0};
+	char		key[2 * MODEL_MAX_NAME + 3] = {0};
 	SpelledName *entry;
 	Resource   *found;
 	bool		known;
 
-	if (strlen(project) > MAX_NAME || strlen(resource) > MAX_NAME ||
+	if (strlen(project) > MODEL_MAX_NAME || strlen(resource) > MODEL_MAX_NAME ||
 		strchr(project, '/') != NULL || strchr(resource, '/') != NULL)
 		return NULL;
 	snprintf(key, sizeof(key), "%s%s/%s", endpoint ? "/" : "", project, resource);
@@ -329,31 +328,24 @@ Lookup(const char *project, const char *resource, bool endpoint)
 }
 
 /*
- * The resource of this name, by names or endpoint names in any case; NULL when
- * there is none.  Must be called within an SPI connection, behind the gate or
- * a lock that lets no deploy pass while the model is used.
+ * The resource at an endpoint; NULL when there is none.  A resource may have the
+ * name of another's endpoint, so names do not count here.
  */
 Resource *
-ResourceLookup(const char *project, const char *resource)
-{
-	return Lookup(project, resource, false);
-}
-
-/*
- * The same, by endpoint names alone, which may not be empty.  A resource may
- * have the name of another's endpoint.
- */
-Resource *
-ResourceAtEndpoint(const char *project, const char *endpoint)
+ModelCacheFindEndpoint(const char *project, const char *endpoint)
 {
 	return Lookup(project, endpoint, true);
 }
 
-/* As ResourceLookup, but an unknown name is an error. */
+/*
+ * The resource of this name, by names or endpoint names in any case.  Must be
+ * called within an SPI connection, after passing the gate or taking a lock that
+ * lets no deploy pass while the model is used.
+ */
 Resource *
-ResourceFind(const char *project, const char *resource)
+ModelCacheFind(const char *project, const char *resource)
 {
-	Resource   *found = ResourceLookup(project, resource);
+	Resource   *found = Lookup(project, resource, false);
 
 	if (found == NULL)
 		ReportError(PROBLEM_UNKNOWN_RESOURCE,
@@ -367,7 +359,7 @@ ResourceFind(const char *project, const char *resource)
  * everything anew is not at the same place.
  */
 bool
-ResourceIsSame(const Resource *left, const Resource *right)
+ModelCacheSame(const Resource *left, const Resource *right)
 {
 	if (left == right || FAULT_SKIP("same_resource"))
 		return left == right;
@@ -377,7 +369,7 @@ ResourceIsSame(const Resource *left, const Resource *right)
 
 /* Abstract resources have no documents of their own. */
 void
-ResourceRefuseAbstract(const Resource *resource)
+ModelCacheRefuseAbstract(const Resource *resource)
 {
 	if (resource->model->kind == RESOURCE_ABSTRACT)
 		ReportError(PROBLEM_UNKNOWN_RESOURCE,

@@ -50,10 +50,9 @@ typedef struct Resource
 } Resource;
 
 extern void ModelCacheInit(void);
-extern Resource *ResourceFind(const char *project, const char *resource);
-extern Resource *ResourceAtEndpoint(const char *project, const char *endpoint);
-extern Resource *ResourceLookup(const char *project, const char *resource);
-extern bool ResourceIsSame(const Resource *left, const Resource *right);
-extern void ResourceRefuseAbstract(const Resource *resource);
+extern Resource *ModelCacheFind(const char *project, const char *resource);
+extern Resource *ModelCacheFindEndpoint(const char *project, const char *endpoint);
+extern bool ModelCacheSame(const Resource *left, const Resource *right);
+extern void ModelCacheRefuseAbstract(const Resource *resource);
 
 #endif							/* DMS_MODELCACHE_H */

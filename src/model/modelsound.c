@@ -17,14 +17,11 @@
 #include "base/decimal.h"
 #include "miscadmin.h"
 #include "model/edgename.h"
-#include "model/model.h"
+#include "model/modelsound.h"
 #include "utils/memutils.h"
 
 #define EXTENSIONS "_ext"
 #define DESCRIPTOR_PATH "$.descriptor"
-
-/* As many digits as a numeric column can be declared with. */
-#define MAX_PRECISION 1000
 
 /* Where the walk over scopes is. */
 typedef struct Place
@@ -96,20 +93,10 @@ RequireValue(const ResourceModel *model, const ValueModel *value)
 {
 	RequireType(model, value->type);
 	Require(model, value->min_length >= -1 && value->max_length >= -1);
-	Require(model, value->precision >= -1 && value->precision <= MAX_PRECISION);
+	Require(model, value->precision >= -1 && value->precision <= MODEL_MAX_PRECISION);
 	Require(model, value->scale >= -1 && value->scale <= Max(value->precision, -1));
 	RequireBound(model, value->minimum);
 	RequireBound(model, value->maximum);
-}
-
-/* Identity values that name a descriptor are the same in any case. */
-static bool
-IsDescriptorPath(const char *path)
-{
-	static const char ending[] = "Descriptor";
-	size_t		length = strlen(path);
-
-	return length >= sizeof(ending) - 1 && strcmp(path + length - (sizeof(ending) - 1), ending) == 0;
 }
 
 static bool
@@ -262,7 +249,7 @@ CompleteMembers(ResourceModel *model, ReferenceModel *reference, const ScopeMode
 
 		Require(model, property != NULL);
 		member->type = property->value.type;
-		member->lower = IsDescriptorPath(member->identity_path);
+		member->lower = ModelPathIsDescriptor(member->identity_path);
 	}
 }
 
@@ -465,7 +452,7 @@ CompleteIdentity(ResourceModel *model, IdentityModel *identity)
 	Require(model, FindValue(model, identity->path, &found) && found.required);
 	LocateRootValue(model, &found, &identity->column, &identity->reference,
 					&identity->member, &identity->type);
-	identity->lower = IsDescriptorPath(identity->path);
+	identity->lower = ModelPathIsDescriptor(identity->path);
 	model->tables[0].columns[identity->column].identity = true;
 }
 
@@ -599,7 +586,7 @@ CompleteProjection(ResourceModel *model, ProjectionModel *projection)
 		RequireIndex(model, value->join, projection->njoins);
 		RequireType(model, value->type);
 		if (model->kind != RESOURCE_ABSTRACT)
-			value->lower = IsDescriptorPath(value->path) || strcmp(value->path, DESCRIPTOR_PATH) == 0;
+			value->lower = ModelPathIsDescriptor(value->path) || strcmp(value->path, DESCRIPTOR_PATH) == 0;
 	}
 }
 
@@ -797,7 +784,7 @@ RequireAbstract(const ResourceModel *model)
 
 /* Derive what is not stored, and refuse the model unless it is sound. */
 void
-ModelComplete(ResourceModel *model)
+ModelSoundComplete(ResourceModel *model)
 {
 	RequireIndex(model, model->kind, RESOURCE_ABSTRACT + 1);
 	Require(model, model->ntables > 0 && model->nprojections > 0);

@@ -10,7 +10,8 @@
 #include "postgres.h"
 
 #include "base/jsontree.h"
-#include "model/model.h"
+#include "model/modelsound.h"
+#include "model/modelstore.h"
 #include "utils/memutils.h"
 
 typedef enum FieldKind
@@ -542,7 +543,7 @@ ReadStruct(const JNode *node, const StructInfo *info, char *base, bool whole)
 
 /* What a kind of resource is called in dms.ResourceModel. */
 const char *
-ModelKindName(int kind)
+ModelStoreKindName(int kind)
 {
 	static const char *const names[] = {
 		[RESOURCE_PLAIN] = "resource",
@@ -630,14 +631,14 @@ StructsAreEqual(const StructInfo *info, const char *left, const char *right)
 
 /* Returns true if two models are the same in all members. */
 bool
-ModelsAreEqual(const ResourceModel *left, const ResourceModel *right)
+ModelStoreEqual(const ResourceModel *left, const ResourceModel *right)
 {
 	return StructsAreEqual(&resource_info, (const char *) left, (const char *) right);
 }
 
 /* The model as JSON text. */
 char *
-ModelToJson(const ResourceModel *model)
+ModelStoreToJson(const ResourceModel *model)
 {
 	StringInfoData out;
 
@@ -678,7 +679,7 @@ RequireFormat(const JNode *root, const JsonFault *fault)
 
 /* The model that a text describes, in the current memory context. */
 ResourceModel *
-ModelFromJson(const char *text, int len)
+ModelStoreFromJson(const char *text, int len)
 {
 	ResourceModel *model = palloc0(sizeof(ResourceModel));
 	JsonFault	fault;
@@ -693,6 +694,6 @@ ModelFromJson(const char *text, int len)
 	RequireFormat(root, &fault);
 	ReadStruct(root, &resource_info, (char *) model, RootNumber(root, "kind") == RESOURCE_ABSTRACT);
 	MemoryContextDelete(scratch);
-	ModelComplete(model);
+	ModelSoundComplete(model);
 	return model;
 }

@@ -9,14 +9,12 @@
 
 #include "base/words.h"
 #include "miscadmin.h"
-#include "schema/apischema.h"
+#include "schema/apiread.h"
+#include "schema/apiresource.h"
 #include "schema/naming.h"
 
-/* Names are stored in columns of this width. */
-#define MAX_NAME_LENGTH 256
-
 /* Keys of edge sources begin with both names, and keep so much when they are cut. */
-#define MAX_FULL_NAME_LENGTH 240
+#define MAX_FULL_NAME 240
 
 static const char *const resource_members[] = {
 	"allowIdentityUpdates", "arrayUniquenessConstraints",
@@ -56,18 +54,6 @@ static const char *const common_members[] = {
 	"insertionLocations", "projectEndpointName", "schemaFragment", NULL
 };
 
-/* Note a path that is not one; true when it is. */
-bool
-ApiCheckPath(const char *path, const char *what, const char *place,
-			 Problem *problems)
-{
-	if (PathIsPlain(path))
-		return true;
-	ProblemAt(problems, place, "\"%s\" in %s is not a path of the form $.name[*].name.",
-			  path, what);
-	return false;
-}
-
 /* The words that ApiSchema has for types of values. */
 static void
 CheckType(const char *type, const char *place, Problem *problems)
@@ -91,14 +77,14 @@ ReadMember(ApiMapping *mapping, const JNode *pair, Problem *problems)
 	const char *dot;
 	char	   *object;
 
-	if (!ReadObject(pair, pair_members, mapping->place, problems))
+	if (!ApiReadObject(pair, pair_members, mapping->place, problems))
 		return;
-	identity = ReadText(pair, "identityJsonPath", true, mapping->place, problems);
-	path = ReadText(pair, "referenceJsonPath", true, mapping->place, problems);
-	type = ReadText(pair, "type", false, mapping->place, problems);
+	identity = ApiReadText(pair, "identityJsonPath", true, mapping->place, problems);
+	path = ApiReadText(pair, "referenceJsonPath", true, mapping->place, problems);
+	type = ApiReadText(pair, "type", false, mapping->place, problems);
 	CheckType(type, mapping->place, problems);
-	if (!ApiCheckPath(identity, "identityJsonPath", mapping->place, problems) ||
-		!ApiCheckPath(path, "referenceJsonPath", mapping->place, problems))
+	if (!ApiReadCheckPath(identity, "identityJsonPath", mapping->place, problems) ||
+		!ApiReadCheckPath(path, "referenceJsonPath", mapping->place, problems))
 		return;
 	dot = strrchr(path, '.');
 	object = pnstrdup(path, dot - path);
@@ -119,8 +105,8 @@ ReadMember(ApiMapping *mapping, const JNode *pair, Problem *problems)
 static bool
 ReadReference(ApiMapping *mapping, const JNode *node, Problem *problems)
 {
-	const JNode *pairs = ReadNode(node, "referenceJsonPaths", JNODE_ARRAY,
-								  true, mapping->place, problems);
+	const JNode *pairs = ApiReadNode(node, "referenceJsonPaths", JNODE_ARRAY,
+									 true, mapping->place, problems);
 
 	if (pairs == NULL)
 		return false;
@@ -139,30 +125,30 @@ ReadMapping(const JNode *node, const char *place, Problem *problems)
 
 	mapping->key = node->name;
 	mapping->place = psprintf("%s: documentPathsMapping.%s", place, node->name);
-	if (!ReadObject(node, mapping_members, mapping->place, problems))
+	if (!ApiReadObject(node, mapping_members, mapping->place, problems))
 		return NULL;
-	mapping->reference = ReadBool(node, "isReference", mapping->place, problems);
-	mapping->descriptor = ReadBool(node, "isDescriptor", mapping->place, problems);
+	mapping->reference = ApiReadBool(node, "isReference", mapping->place, problems);
+	mapping->descriptor = ApiReadBool(node, "isDescriptor", mapping->place, problems);
 	if (mapping->descriptor && !mapping->reference)
 		ProblemAt(problems, mapping->place, "\"isDescriptor\" contradicts \"isReference\".");
 	if (mapping->reference)
 	{
-		mapping->project = ReadText(node, "projectName", true, mapping->place, problems);
-		mapping->resource = ReadText(node, "resourceName", true, mapping->place, problems);
+		mapping->project = ApiReadText(node, "projectName", true, mapping->place, problems);
+		mapping->resource = ApiReadText(node, "resourceName", true, mapping->place, problems);
 	}
 	if (mapping->reference && !mapping->descriptor)
 		return ReadReference(mapping, node, problems) ? mapping : NULL;
-	mapping->path = ReadText(node, "path", true, mapping->place, problems);
-	mapping->type = ReadText(node, "type", false, mapping->place, problems);
+	mapping->path = ApiReadText(node, "path", true, mapping->place, problems);
+	mapping->type = ApiReadText(node, "type", false, mapping->place, problems);
 	CheckType(mapping->type, mapping->place, problems);
-	return ApiCheckPath(mapping->path, "path", mapping->place, problems) ? mapping : NULL;
+	return ApiReadCheckPath(mapping->path, "path", mapping->place, problems) ? mapping : NULL;
 }
 
 static void
 ReadMappings(ApiResource *resource, const JNode *node, Problem *problems)
 {
-	const JNode *mappings = ReadNode(node, "documentPathsMapping", JNODE_OBJECT,
-									 true, resource->place, problems);
+	const JNode *mappings = ApiReadNode(node, "documentPathsMapping", JNODE_OBJECT,
+										true, resource->place, problems);
 
 	if (mappings == NULL)
 		return;
@@ -193,14 +179,14 @@ ReadQuery(ApiResource *resource, const JNode *field, Problem *problems)
 	{
 		ApiQueryPath *query = palloc0(sizeof(ApiQueryPath));
 
-		if (!ReadObject(path, query_members, place, problems))
+		if (!ApiReadObject(path, query_members, place, problems))
 			continue;
 		query->field = field->name;
 		query->place = place;
-		query->path = ReadText(path, "path", true, place, problems);
-		query->type = ReadText(path, "type", true, place, problems);
+		query->path = ApiReadText(path, "path", true, place, problems);
+		query->type = ApiReadText(path, "type", true, place, problems);
 		CheckType(query->type, place, problems);
-		if (ApiCheckPath(query->path, "path", place, problems))
+		if (ApiReadCheckPath(query->path, "path", place, problems))
 			resource->queries = lappend(resource->queries, query);
 	}
 }
@@ -223,8 +209,8 @@ CheckQueryName(const JNode *field, const char *place, Problem *problems)
 static void
 ReadQueries(ApiResource *resource, const JNode *node, Problem *problems)
 {
-	const JNode *fields = ReadNode(node, "queryFieldMapping", JNODE_OBJECT,
-								   false, resource->place, problems);
+	const JNode *fields = ApiReadNode(node, "queryFieldMapping", JNODE_OBJECT,
+									  false, resource->place, problems);
 
 	if (fields == NULL)
 		return;
@@ -257,22 +243,22 @@ ReadNameOverrides(ApiResource *resource, const JNode *overrides,
 static void
 ReadRelational(ApiResource *resource, const JNode *node, Problem *problems)
 {
-	const JNode *relational = ReadNode(node, "relational", JNODE_OBJECT, false,
-									   resource->place, problems);
+	const JNode *relational = ApiReadNode(node, "relational", JNODE_OBJECT, false,
+										  resource->place, problems);
 	char	   *place = psprintf("%s: relational", resource->place);
 	const JNode *overrides;
 	const char *name;
 
 	if (relational == NULL)
 		return;
-	(void) ReadObject(relational, relational_members, place, problems);
-	name = ReadText(relational, "rootTableNameOverride", false, place, problems);
+	(void) ApiReadObject(relational, relational_members, place, problems);
+	name = ApiReadText(relational, "rootTableNameOverride", false, place, problems);
 	if (name && !NameIsPlain(name, "_"))
 		ProblemAt(problems, place, "\"%s\" is not a name that a table can have: only letters, digits and \"_\" are.",
 				  name);
 	resource->root_table_override = name;
-	overrides = ReadNode(relational, "nameOverrides", JNODE_OBJECT, false,
-						 place, problems);
+	overrides = ApiReadNode(relational, "nameOverrides", JNODE_OBJECT, false,
+							place, problems);
 	if (overrides != NULL)
 		ReadNameOverrides(resource, overrides, place, problems);
 	if (resource->descriptor && (name || resource->overrides))
@@ -282,8 +268,8 @@ ReadRelational(ApiResource *resource, const JNode *node, Problem *problems)
 static void
 ReadDecimals(ApiResource *resource, const JNode *node, Problem *problems)
 {
-	const JNode *infos = ReadNode(node, "decimalPropertyValidationInfos",
-								  JNODE_ARRAY, false, resource->place, problems);
+	const JNode *infos = ApiReadNode(node, "decimalPropertyValidationInfos",
+									 JNODE_ARRAY, false, resource->place, problems);
 	char	   *place = psprintf("%s: decimalPropertyValidationInfos", resource->place);
 
 	if (infos == NULL)
@@ -293,13 +279,13 @@ ReadDecimals(ApiResource *resource, const JNode *node, Problem *problems)
 		ApiDecimal *decimal = palloc0(sizeof(ApiDecimal));
 		ListCell   *cell;
 
-		if (!ReadObject(info, decimal_members, place, problems))
+		if (!ApiReadObject(info, decimal_members, place, problems))
 			continue;
-		decimal->path = ReadText(info, "path", true, place, problems);
-		decimal->total_digits = ReadInt(info, "totalDigits", -1, place, problems);
-		decimal->decimal_places = ReadInt(info, "decimalPlaces", -1, place, problems);
-		if (decimal->total_digits == 0 || decimal->total_digits > 1000 ||
-			decimal->decimal_places > 1000 ||
+		decimal->path = ApiReadText(info, "path", true, place, problems);
+		decimal->total_digits = ApiReadInt(info, "totalDigits", -1, place, problems);
+		decimal->decimal_places = ApiReadInt(info, "decimalPlaces", -1, place, problems);
+		if (decimal->total_digits == 0 || decimal->total_digits > MODEL_MAX_PRECISION ||
+			decimal->decimal_places > MODEL_MAX_PRECISION ||
 			(decimal->total_digits > 0 && decimal->decimal_places > decimal->total_digits))
 			ProblemAt(problems, place, "the digits of %s are out of range.", decimal->path);
 		foreach(cell, resource->decimals)
@@ -310,7 +296,7 @@ ReadDecimals(ApiResource *resource, const JNode *node, Problem *problems)
 				(other->total_digits != decimal->total_digits || other->decimal_places != decimal->decimal_places))
 				ProblemAt(problems, place, "the digits of %s are given twice, and differ.", decimal->path);
 		}
-		if (ApiCheckPath(decimal->path, "path", place, problems))
+		if (ApiReadCheckPath(decimal->path, "path", place, problems))
 			resource->decimals = lappend(resource->decimals, decimal);
 	}
 }
@@ -326,26 +312,26 @@ ReadUniqueness(ApiResource *resource, const JNode *node, const char *base,
 
 	check_stack_depth();
 	unique->place = psprintf("%s: arrayUniquenessConstraints", resource->place);
-	if (!ReadObject(node, uniqueness_members, unique->place, problems))
+	if (!ApiReadObject(node, uniqueness_members, unique->place, problems))
 		return;
-	foreach(cell, ReadTexts(node, "paths", unique->place, problems))
+	foreach(cell, ApiReadTexts(node, "paths", unique->place, problems))
 	{
 		char	   *path = lfirst(cell);
 
-		if (ApiCheckPath(path, "paths", unique->place, problems))
+		if (ApiReadCheckPath(path, "paths", unique->place, problems))
 			unique->paths = lappend(unique->paths, psprintf("%s%s", base, path + 1));
 	}
 	if (unique->paths != NIL)
 		resource->uniqueness = lappend(resource->uniqueness, unique);
-	nested = ReadNode(node, "nestedConstraints", JNODE_ARRAY, false,
-					  unique->place, problems);
+	nested = ApiReadNode(node, "nestedConstraints", JNODE_ARRAY, false,
+						 unique->place, problems);
 	if (nested == NULL)
 		return;
 	foreach_child(child, nested)
 	{
-		const char *below = ReadText(child, "basePath", true, unique->place, problems);
+		const char *below = ApiReadText(child, "basePath", true, unique->place, problems);
 
-		if (ApiCheckPath(below, "basePath", unique->place, problems))
+		if (ApiReadCheckPath(below, "basePath", unique->place, problems))
 			ReadUniqueness(resource, child, psprintf("%s%s", base, below + 1), problems);
 	}
 }
@@ -353,10 +339,10 @@ ReadUniqueness(ApiResource *resource, const JNode *node, const char *base,
 static void
 ReadConstraints(ApiResource *resource, const JNode *node, Problem *problems)
 {
-	const JNode *uniques = ReadNode(node, "arrayUniquenessConstraints",
-									JNODE_ARRAY, false, resource->place, problems);
-	const JNode *equals = ReadNode(node, "equalityConstraints", JNODE_ARRAY,
-								   false, resource->place, problems);
+	const JNode *uniques = ApiReadNode(node, "arrayUniquenessConstraints",
+									   JNODE_ARRAY, false, resource->place, problems);
+	const JNode *equals = ApiReadNode(node, "equalityConstraints", JNODE_ARRAY,
+									  false, resource->place, problems);
 
 	if (uniques)
 		foreach_child(child, uniques)
@@ -368,12 +354,12 @@ ReadConstraints(ApiResource *resource, const JNode *node, Problem *problems)
 		ApiEquality *equality = palloc0(sizeof(ApiEquality));
 
 		equality->place = psprintf("%s: equalityConstraints", resource->place);
-		if (!ReadObject(child, equality_members, equality->place, problems))
+		if (!ApiReadObject(child, equality_members, equality->place, problems))
 			continue;
-		equality->source = ReadText(child, "sourceJsonPath", true, equality->place, problems);
-		equality->target = ReadText(child, "targetJsonPath", true, equality->place, problems);
-		if (ApiCheckPath(equality->source, "sourceJsonPath", equality->place, problems) &&
-			ApiCheckPath(equality->target, "targetJsonPath", equality->place, problems))
+		equality->source = ApiReadText(child, "sourceJsonPath", true, equality->place, problems);
+		equality->target = ApiReadText(child, "targetJsonPath", true, equality->place, problems);
+		if (ApiReadCheckPath(equality->source, "sourceJsonPath", equality->place, problems) &&
+			ApiReadCheckPath(equality->target, "targetJsonPath", equality->place, problems))
 			resource->equalities = lappend(resource->equalities, equality);
 	}
 }
@@ -390,14 +376,14 @@ ReadTypedPaths(ApiResource *resource, const JNode *node, Problem *problems)
 
 	for (size_t i = 0; i < lengthof(lists); i++)
 	{
-		foreach(cell, ReadTexts(node, lists[i][0], resource->place, problems))
+		foreach(cell, ApiReadTexts(node, lists[i][0], resource->place, problems))
 		{
 			ApiTypedPath *typed = palloc0(sizeof(ApiTypedPath));
 
 			typed->list = lists[i][0];
 			typed->type = lists[i][1];
 			typed->path = lfirst(cell);
-			if (ApiCheckPath(typed->path, typed->list, resource->place, problems))
+			if (ApiReadCheckPath(typed->path, typed->list, resource->place, problems))
 				resource->typed_paths = lappend(resource->typed_paths, typed);
 		}
 	}
@@ -412,14 +398,14 @@ ReadCommonExtension(ApiResource *resource, const JNode *node,
 	const char *endpoint;
 	ListCell   *cell;
 
-	if (!ReadObject(node, common_members, place, problems))
+	if (!ApiReadObject(node, common_members, place, problems))
 		return;
-	fragment = ReadNode(node, "schemaFragment", JNODE_OBJECT, true, place, problems);
-	endpoint = ReadText(node, "projectEndpointName", false, place, problems);
+	fragment = ApiReadNode(node, "schemaFragment", JNODE_OBJECT, true, place, problems);
+	endpoint = ApiReadText(node, "projectEndpointName", false, place, problems);
 	if (endpoint && strcmp(endpoint, resource->project->endpoint) != 0)
 		ProblemAt(problems, place, "\"projectEndpointName\" is \"%s\", but the project is \"%s\".",
 				  endpoint, resource->project->endpoint);
-	foreach(cell, ReadTexts(node, "insertionLocations", place, problems))
+	foreach(cell, ApiReadTexts(node, "insertionLocations", place, problems))
 	{
 		ApiCommonExtension *common = palloc0(sizeof(ApiCommonExtension));
 
@@ -427,7 +413,7 @@ ReadCommonExtension(ApiResource *resource, const JNode *node,
 			continue;
 		common->location = lfirst(cell);
 		common->place = place;
-		common->fragment = SchemaRead(fragment, true, resource->place, problems);
+		common->fragment = JsonSchemaRead(fragment, true, resource->place, problems);
 		resource->common_extensions = lappend(resource->common_extensions, common);
 	}
 }
@@ -436,8 +422,8 @@ static void
 ReadCommonExtensions(ApiResource *resource, const JNode *node,
 					 Problem *problems)
 {
-	const JNode *list = ReadNode(node, "commonExtensionOverrides", JNODE_ARRAY,
-								 false, resource->place, problems);
+	const JNode *list = ApiReadNode(node, "commonExtensionOverrides", JNODE_ARRAY,
+									false, resource->place, problems);
 	char	   *place = psprintf("%s: commonExtensionOverrides", resource->place);
 
 	if (list == NULL)
@@ -452,15 +438,15 @@ ReadCommonExtensions(ApiResource *resource, const JNode *node,
 static void
 ReadSubclass(ApiResource *resource, const JNode *node, Problem *problems)
 {
-	const char *type = ReadText(node, "subclassType", false, resource->place, problems);
+	const char *type = ApiReadText(node, "subclassType", false, resource->place, problems);
 
-	resource->subclass = ReadBool(node, "isSubclass", resource->place, problems);
-	resource->superclass_project = ReadText(node, "superclassProjectName",
-											resource->subclass, resource->place, problems);
-	resource->superclass_resource = ReadText(node, "superclassResourceName",
-											 resource->subclass, resource->place, problems);
-	resource->superclass_path = ReadText(node, "superclassIdentityJsonPath", false,
-										 resource->place, problems);
+	resource->subclass = ApiReadBool(node, "isSubclass", resource->place, problems);
+	resource->superclass_project = ApiReadText(node, "superclassProjectName",
+											   resource->subclass, resource->place, problems);
+	resource->superclass_resource = ApiReadText(node, "superclassResourceName",
+												resource->subclass, resource->place, problems);
+	resource->superclass_path = ApiReadText(node, "superclassIdentityJsonPath", false,
+											resource->place, problems);
 	if (!resource->subclass)
 	{
 		if (type || resource->superclass_project || resource->superclass_resource ||
@@ -502,11 +488,11 @@ CheckKinds(const ApiResource *resource, Problem *problems)
 static void
 ReadIdentity(ApiResource *resource, const JNode *node, Problem *problems)
 {
-	List	   *paths = ReadTexts(node, "identityJsonPaths", resource->place, problems);
+	List	   *paths = ApiReadTexts(node, "identityJsonPaths", resource->place, problems);
 	ListCell   *cell;
 
 	foreach(cell, paths)
-		if (ApiCheckPath(lfirst(cell), "identityJsonPaths", resource->place, problems))
+		if (ApiReadCheckPath(lfirst(cell), "identityJsonPaths", resource->place, problems))
 		resource->identity_paths = lappend(resource->identity_paths, lfirst(cell));
 	if (resource->identity_paths != NIL || paths == NIL)
 		CheckKinds(resource, problems);
@@ -519,17 +505,17 @@ ReadSchema(ApiResource *resource, const JNode *node, Problem *problems)
 	static const char *const taken[] = {
 		"id", "link", "_etag", "_lastModifiedDate",
 	};
-	const JNode *schema = ReadNode(node, "jsonSchemaForInsert", JNODE_OBJECT, true,
-								   resource->place, problems);
+	const JNode *schema = ApiReadNode(node, "jsonSchemaForInsert", JNODE_OBJECT, true,
+									  resource->place, problems);
 	ListCell   *cell;
 
 	if (schema == NULL)
 		return;
-	resource->schema = SchemaRead(schema, resource->extension, resource->place, problems);
+	resource->schema = JsonSchemaRead(schema, resource->extension, resource->place, problems);
 	if (resource->schema->kind != SCHEMA_OBJECT)
 		ProblemAt(problems, resource->place, "\"jsonSchemaForInsert\" must describe an object.");
 	for (size_t i = 0; i < lengthof(taken); i++)
-		if (SchemaFind(resource->schema, taken[i]))
+		if (JsonSchemaFind(resource->schema, taken[i]))
 			ProblemAt(problems, resource->place, "\"%s\" cannot be a property: every document has it by itself.", taken[i]);
 	foreach(cell, resource->schema->properties)
 	{
@@ -547,22 +533,22 @@ ReadNames(ApiResource *resource, const JNode *node, Problem *problems)
 {
 	resource->endpoint = node->name;
 	resource->place = psprintf("%s.%s", resource->project->name, node->name);
-	if (!ReadObject(node, resource_members, resource->place, problems))
+	if (!ApiReadObject(node, resource_members, resource->place, problems))
 		return false;
-	resource->name = ReadText(node, "resourceName", true, resource->place, problems);
+	resource->name = ApiReadText(node, "resourceName", true, resource->place, problems);
 	if (!NameIsPlain(resource->name, "_") || !NameIsPlain(resource->endpoint, "_-"))
 	{
 		ProblemAt(problems, resource->place, "a resource needs a name of letters, digits and \"_\", and an endpoint of these and \"-\".");
 		return false;
 	}
-	if (strlen(resource->name) > MAX_NAME_LENGTH || strlen(resource->endpoint) > MAX_NAME_LENGTH)
+	if (strlen(resource->name) > MODEL_MAX_NAME || strlen(resource->endpoint) > MODEL_MAX_NAME)
 	{
-		ProblemAt(problems, resource->place, "names of resources and endpoints can have up to %d characters.", MAX_NAME_LENGTH);
+		ProblemAt(problems, resource->place, "names of resources and endpoints can have up to %d characters.", MODEL_MAX_NAME);
 		return false;
 	}
-	if (strlen(resource->project->name) + strlen(resource->name) > MAX_FULL_NAME_LENGTH)
+	if (strlen(resource->project->name) + strlen(resource->name) > MAX_FULL_NAME)
 		ProblemAt(problems, resource->place, "the names of the project and of the resource can have up to %d characters together.",
-				  MAX_FULL_NAME_LENGTH);
+				  MAX_FULL_NAME);
 	resource->place = psprintf("%s.%s", resource->project->name, resource->name);
 	return true;
 }
@@ -577,10 +563,10 @@ ApiResourceRead(ApiProject *project, const JNode *node, Problem *problems)
 	resource->project = project;
 	if (!ReadNames(resource, node, problems))
 		return NULL;
-	resource->descriptor = ReadBool(node, "isDescriptor", resource->place, problems);
-	resource->extension = ReadBool(node, "isResourceExtension", resource->place, problems);
-	resource->school_year = ReadBool(node, "isSchoolYearEnumeration", resource->place, problems);
-	resource->allow_identity_updates = ReadBool(node, "allowIdentityUpdates", resource->place, problems);
+	resource->descriptor = ApiReadBool(node, "isDescriptor", resource->place, problems);
+	resource->extension = ApiReadBool(node, "isResourceExtension", resource->place, problems);
+	resource->school_year = ApiReadBool(node, "isSchoolYearEnumeration", resource->place, problems);
+	resource->allow_identity_updates = ApiReadBool(node, "allowIdentityUpdates", resource->place, problems);
 	ReadSubclass(resource, node, problems);
 	ReadIdentity(resource, node, problems);
 	ReadMappings(resource, node, problems);

@@ -10,6 +10,7 @@
 
 #include "base/hash.h"
 #include "miscadmin.h"
+#include "schema/apiread.h"
 #include "schema/apischema.h"
 #include "schema/naming.h"
 
@@ -30,9 +31,8 @@ static const char *const abstract_members[] = {
 	"identityJsonPaths", "openApiFragment", NULL
 };
 
-/* Widths of the columns that hold these. */
-#define MAX_NAME_LENGTH 256
-#define MAX_VERSION_LENGTH 64
+/* The width of the columns that hold versions. */
+#define MAX_VERSION 64
 
 static ApiAbstract *
 ReadAbstract(ApiProject *project, const JNode *node, Problem *problems)
@@ -43,15 +43,15 @@ ReadAbstract(ApiProject *project, const JNode *node, Problem *problems)
 	abstract->project = project;
 	abstract->name = node->name;
 	abstract->place = psprintf("%s.%s", project->name, node->name);
-	if (!ReadObject(node, abstract_members, abstract->place, problems))
+	if (!ApiReadObject(node, abstract_members, abstract->place, problems))
 		return NULL;
-	if (!NameIsPlain(node->name, "_") || strlen(node->name) > MAX_NAME_LENGTH)
+	if (!NameIsPlain(node->name, "_") || strlen(node->name) > MODEL_MAX_NAME)
 		ProblemAt(problems, abstract->place, "an abstract resource needs a name of letters, digits and \"_\".");
-	foreach(cell, ReadTexts(node, "identityJsonPaths", abstract->place, problems))
+	foreach(cell, ApiReadTexts(node, "identityJsonPaths", abstract->place, problems))
 	{
 		const char *path = lfirst(cell);
 
-		if (!ApiCheckPath(path, "identityJsonPaths", abstract->place, problems))
+		if (!ApiReadCheckPath(path, "identityJsonPaths", abstract->place, problems))
 			continue;
 		if (strstr(path, "[*]") != NULL)
 			ProblemAt(problems, abstract->place, "%s lies in an array and cannot identify a document.", path);
@@ -65,8 +65,8 @@ ReadAbstract(ApiProject *project, const JNode *node, Problem *problems)
 static void
 ReadAbstracts(ApiProject *project, const char *place, Problem *problems)
 {
-	const JNode *abstracts = ReadNode(project->node, "abstractResources",
-									  JNODE_OBJECT, false, place, problems);
+	const JNode *abstracts = ApiReadNode(project->node, "abstractResources",
+										 JNODE_OBJECT, false, place, problems);
 
 	if (abstracts == NULL)
 		return;
@@ -84,8 +84,8 @@ static void
 CheckNameMapping(const ApiProject *project, const char *member, bool folded,
 				 const char *place, Problem *problems)
 {
-	const JNode *mapping = ReadNode(project->node, member, JNODE_OBJECT, false,
-									place, problems);
+	const JNode *mapping = ApiReadNode(project->node, member, JNODE_OBJECT, false,
+									   place, problems);
 
 	if (mapping == NULL)
 		return;
@@ -150,18 +150,18 @@ SchemaNameIsTaken(const char *name)
 static void
 ReadProjectNames(ApiProject *project, const char *place, Problem *problems)
 {
-	project->name = ReadText(project->node, "projectName", true, place, problems);
-	project->endpoint = ReadText(project->node, "projectEndpointName", true, place, problems);
-	project->version = ReadText(project->node, "projectVersion", true, place, problems);
-	project->extension = ReadBool(project->node, "isExtensionProject", place, problems);
+	project->name = ApiReadText(project->node, "projectName", true, place, problems);
+	project->endpoint = ApiReadText(project->node, "projectEndpointName", true, place, problems);
+	project->version = ApiReadText(project->node, "projectVersion", true, place, problems);
+	project->extension = ApiReadBool(project->node, "isExtensionProject", place, problems);
 	project->schema_name = NameOfSchema(project->endpoint);
 	if (*project->name && !NameIsPlain(project->name, "_- "))
 		ProblemAt(problems, place, "\"projectName\" may hold only letters, digits, \"_\", \"-\" and blanks, not \"%s\".", project->name);
 	if (*project->version && !NameIsPlain(project->version, "_-+. "))
 		ProblemAt(problems, place, "\"projectVersion\" may hold only letters, digits, \"_\", \"-\", \"+\", \".\" and blanks, not \"%s\".", project->version);
-	if (strlen(project->name) > MAX_NAME_LENGTH || strlen(project->version) > MAX_VERSION_LENGTH)
+	if (strlen(project->name) > MODEL_MAX_NAME || strlen(project->version) > MAX_VERSION)
 		ProblemAt(problems, place, "\"projectName\" can have up to %d characters, \"projectVersion\" up to %d.",
-				  MAX_NAME_LENGTH, MAX_VERSION_LENGTH);
+				  MODEL_MAX_NAME, MAX_VERSION);
 	if (*project->endpoint && !NameIsPlain(project->endpoint, "_-"))
 		ProblemAt(problems, place, "\"projectEndpointName\" may hold only letters, digits, \"_\" and \"-\", not \"%s\".", project->endpoint);
 	else if (*project->endpoint &&
@@ -192,11 +192,11 @@ ReadResources(ApiProject *project, const JNode *resources, const char *place,
 static void
 ReadVersion(ApiSchema *schema, const JNode *root, const char *place)
 {
-	const char *version = ReadText(root, "apiSchemaVersion", true, place, schema->problems);
+	const char *version = ApiReadText(root, "apiSchemaVersion", true, place, schema->problems);
 
 	if (*version == '\0')
 		return;
-	if (strlen(version) > MAX_VERSION_LENGTH || !NameIsPlain(version, "_-+. "))
+	if (strlen(version) > MAX_VERSION || !NameIsPlain(version, "_-+. "))
 		ProblemAt(schema->problems, place, "\"apiSchemaVersion\" is not a version.");
 	else if (schema->format_version == NULL)
 		schema->format_version = version;
@@ -214,16 +214,16 @@ ReadProject(ApiSchema *schema, const JNode *root, const char *place)
 	int			before;
 
 	schema->broken = true;
-	if (!ReadObject(root, file_members, place, problems))
+	if (!ApiReadObject(root, file_members, place, problems))
 		return NULL;
 	ReadVersion(schema, root, place);
-	project->node = ReadNode(root, "projectSchema", JNODE_OBJECT, true, place, problems);
+	project->node = ApiReadNode(root, "projectSchema", JNODE_OBJECT, true, place, problems);
 	if (project->node == NULL)
 		return NULL;
 	before = problems->count;
-	(void) ReadObject(project->node, project_members, place, problems);
+	(void) ApiReadObject(project->node, project_members, place, problems);
 	ReadProjectNames(project, place, problems);
-	resources = ReadNode(project->node, "resourceSchemas", JNODE_OBJECT, true, place, problems);
+	resources = ApiReadNode(project->node, "resourceSchemas", JNODE_OBJECT, true, place, problems);
 	schema->broken = problems->count > before;
 	ReadAbstracts(project, place, problems);
 	if (resources)
@@ -304,7 +304,7 @@ static void
 MergeCommonExtension(ApiResource *into, const ApiResource *from,
 					 const ApiCommonExtension *common, Problem *problems)
 {
-	SchemaNode *site = SchemaAtLocation(into->schema, common->location);
+	SchemaNode *site = JsonSchemaAtLocation(into->schema, common->location);
 	SchemaNode	wrapper = {.kind = SCHEMA_OBJECT};
 	SchemaProperty property = {.name = "_ext",.node = common->fragment};
 
@@ -315,7 +315,7 @@ MergeCommonExtension(ApiResource *into, const ApiResource *from,
 	}
 	wrapper.source = site->source;
 	wrapper.properties = list_make1(&property);
-	SchemaMerge(site, &wrapper, from->project->endpoint, from->place, problems);
+	JsonSchemaMerge(site, &wrapper, from->project->endpoint, from->place, problems);
 }
 
 /* Is the place one that the extension has made? */
@@ -399,7 +399,7 @@ MergeExtension(ApiResource *into, ApiResource *from, Problem *problems)
 		into->broken = true;
 		return;
 	}
-	SchemaMerge(into->schema, from->schema, from->project->endpoint, from->place, problems);
+	JsonSchemaMerge(into->schema, from->schema, from->project->endpoint, from->place, problems);
 	foreach(cell, from->common_extensions)
 		MergeCommonExtension(into, from, lfirst(cell), problems);
 	RefuseForeignPlaces(into, from, problems);
@@ -527,23 +527,6 @@ ApiSchemaRefuse(ApiSchema *schema)
 												"the schema cannot be deployed: %d problems",
 												schema->problems->count),
 					 schema->problems->count);
-}
-
-ApiAbstract *
-ApiSchemaFindAbstract(const ApiSchema *schema, const char *project,
-					  const char *resource)
-{
-	ListCell   *cell;
-
-	foreach(cell, schema->abstracts)
-	{
-		ApiAbstract *candidate = lfirst(cell);
-
-		if (strcmp(candidate->name, resource) == 0 &&
-			strcmp(candidate->project->name, project) == 0)
-			return candidate;
-	}
-	return NULL;
 }
 
 static bool

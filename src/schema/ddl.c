@@ -370,8 +370,8 @@ WriteMemberTable(Writer *writer, const ModelEntry *entry)
 				psprintf("the member table of %s", entry->place));
 	reserved = LookUpName(writer, entry->model->member_schema, entry->model->member_table, &found);
 	reserved->created = true;
-	EmitTable(writer, psprintf("CREATE TABLE %s (\n\tdocumentid bigint NOT NULL,\n\tdiscriminator varchar(513) NOT NULL,\n\tCONSTRAINT %s PRIMARY KEY (documentid)\n)",
-							   name, quote_identifier(key_name)));
+	EmitTable(writer, psprintf("CREATE TABLE %s (\n\tdocumentid bigint NOT NULL,\n\tdiscriminator varchar(%d) NOT NULL,\n\tCONSTRAINT %s PRIMARY KEY (documentid)\n)",
+							   name, MODEL_MAX_DISCRIMINATOR, quote_identifier(key_name)));
 	ReserveName(writer, entry->model->member_schema, key_name,
 				psprintf("the key of the member table of %s", entry->place));
 	Emit(writer, psprintf("COMMENT ON TABLE %s IS %s", name,
@@ -400,8 +400,8 @@ AppendBranch(StringInfo body, const ModelEntry *abstract, const ModelEntry *subc
 						 quote_identifier(model->tables[0].columns[column].name),
 						 quote_identifier(view->columns[i].name));
 	}
-	appendStringInfo(body, ", %s::varchar(513) AS discriminator\n\tFROM %s",
-					 quote_literal_cstr(psprintf("%s:%s", model->project, model->resource)),
+	appendStringInfo(body, ", %s::varchar(%d) AS discriminator\n\tFROM %s",
+					 quote_literal_cstr(psprintf("%s:%s", model->project, model->resource)), MODEL_MAX_DISCRIMINATOR,
 					 Qualified(model->tables[0].schema, model->tables[0].name));
 }
 

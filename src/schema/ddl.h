@@ -7,13 +7,13 @@
 
 #include "postgres.h"
 
-#include "schema/modelbuild.h"
+#include "schema/modelset.h"
 
 typedef struct DdlStatement
 {
 	const char *sql;
 	bool		creates_table;	/* of a resource */
-}			DdlStatement;
+} DdlStatement;
 
 typedef struct DdlPlan
 {
@@ -25,7 +25,7 @@ typedef struct DdlPlan
 	int			foreign_keys;
 } DdlPlan;
 
-extern DdlStatement * DdlStatementNew(const char *sql, bool creates_table);
+extern DdlStatement *DdlStatementNew(const char *sql, bool creates_table);
 extern DdlPlan *DdlPlanModels(const ModelSet *set);
 extern const char *DdlColumnType(const ColumnModel *column);
 

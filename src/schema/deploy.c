@@ -21,11 +21,13 @@
 #include "funcapi.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
+#include "model/modelstore.h"
 #include "nodes/value.h"
 #include "parser/parse_func.h"
 #include "schema/access.h"
 #include "schema/ddl.h"
 #include "schema/deploy.h"
+#include "schema/modelbuild.h"
 #include "storage/lock.h"
 #include "utils/acl.h"
 #include "utils/array.h"
@@ -215,7 +217,7 @@ CompileSchema(ApiSchema *schema, ModelSet **set)
 {
 	DdlPlan    *plan;
 
-	*set = ModelSetBuild(schema);
+	*set = ModelBuildSet(schema);
 	CheckEdgeSources(*set);
 	plan = DdlPlanModels(*set);
 	ApiSchemaRefuse(schema);
@@ -285,7 +287,7 @@ RunStatements(List *statements, int tables)
 
 	foreach(cell, statements)
 	{
-		const		DdlStatement *statement = lfirst(cell);
+		const DdlStatement *statement = lfirst(cell);
 
 		CHECK_FOR_INTERRUPTS();
 		ExecuteSql(statement->sql);
@@ -380,10 +382,10 @@ StorableModel(const ResourceModel *model)
 {
 	MemoryContext scratch = AllocSetContextCreate(CurrentMemoryContext, "dms stored model",
 												  ALLOCSET_DEFAULT_SIZES);
-	char	   *json = ModelToJson(model);
+	char	   *json = ModelStoreToJson(model);
 	MemoryContext saved = MemoryContextSwitchTo(scratch);
 
-	if (!ModelsAreEqual(model, ModelFromJson(json, strlen(json))))
+	if (!ModelStoreEqual(model, ModelStoreFromJson(json, strlen(json))))
 		elog(ERROR, "model of \"%s.%s\" cannot be stored", model->project, model->resource);
 	MemoryContextSwitchTo(saved);
 	MemoryContextDelete(scratch);
@@ -397,7 +399,7 @@ RecordModel(const ResourceModel *model)
 	Oid			types[] = {TEXTOID, TEXTOID, TEXTOID, TEXTOID, TEXTOID, TEXTOID,
 	TEXTOID, TEXTOID, TEXTOID, BOOLOID, INT4OID, INT4OID, TEXTOID};
 	const char *texts[] = {model->project, model->resource, model->project_endpoint,
-		model->endpoint, ModelKindName(model->kind), model->tables[0].schema,
+		model->endpoint, ModelStoreKindName(model->kind), model->tables[0].schema,
 	model->tables[0].name, model->member_schema, model->member_table};
 	Datum		values[lengthof(types)];
 	char		nulls[lengthof(types)];

@@ -8,21 +8,12 @@
 #include "access/itup.h"
 #include "base/grow.h"
 #include "mb/pg_wchar.h"
-#include "schema/modelbuild.h"
+#include "schema/modelbind.h"
+#include "schema/modeltables.h"
 #include "schema/naming.h"
 
 /* A little less than what a B-tree takes, which is a third of a page. */
 #define MAX_INDEXED_WIDTH (BLCKSZ / 3 - 32)
-
-/* Does a path end in this text? */
-bool
-PathEndsIn(const char *path, const char *ending)
-{
-	size_t		n = strlen(path);
-	size_t		m = strlen(ending);
-
-	return n >= m && strcmp(path + n - m, ending) == 0;
-}
 
 /* The mapping whose reference holds a member at this path; *name is it. */
 static ApiMapping *
@@ -159,7 +150,7 @@ BindMember(ModelSet *set, ModelEntry *entry, int reference,
 	member.identity_path = pstrdup(path);
 	member.name = pstrdup(name);
 	member.type = property->value.type;
-	member.lower = PathEndsIn(path, "Descriptor");
+	member.lower = ModelPathIsDescriptor(path);
 	DescriptorOfIdentity(set, target, path, &member.descriptor_project,
 						 &member.descriptor_resource, 0);
 	APPEND(r->members, r->nmembers, member);
@@ -233,7 +224,7 @@ FindRootValue(const ResourceModel *model, const char *path, int *column,
 			  int *reference, int *member, int *type)
 {
 	*reference = *member = -1;
-	*column = ModelFindColumn(model, 0, path);
+	*column = ModelTablesFindColumn(model, 0, path);
 	if (*column >= 0)
 	{
 		const ColumnModel *c = &model->tables[0].columns[*column];
@@ -320,7 +311,7 @@ BindIdentityPath(ModelSet *set, ModelEntry *entry, const char *path)
 		return;
 	}
 	identity.path = pstrdup(path);
-	identity.lower = PathEndsIn(path, "Descriptor");
+	identity.lower = ModelPathIsDescriptor(path);
 	column = &model->tables[0].columns[identity.column];
 	if (column->role == COLUMN_DESCRIPTOR && !identity.lower)
 		ProblemAt(set->problems, entry->place,
@@ -396,7 +387,7 @@ AddNaturalKey(ModelSet *set, ModelEntry *entry)
 
 /* The superclass must exist; it gets to know its subclasses. */
 void
-ModelFindSuperclass(ModelSet *set, ModelEntry *entry)
+ModelBindSuperclass(ModelSet *set, ModelEntry *entry)
 {
 	const ApiResource *api = entry->api;
 	ResourceModel *model = entry->model;
@@ -673,7 +664,7 @@ UniqueColumns(const ResourceModel *model, int table,
 	for (int i = 0; i < uniqueness->nmembers; i++)
 	{
 		char	   *path = psprintf("%s%s", uniqueness->array_path, uniqueness->members[i]);
-		int			column = ModelFindColumn(model, table, path);
+		int			column = ModelTablesFindColumn(model, table, path);
 		bool		listed = false;
 
 		for (int j = 0; j < model->nreferences && column < 0; j++)
@@ -758,7 +749,7 @@ BindUniqueness(ModelSet *set, ModelEntry *entry, const ApiUniqueness *source)
 		for (const char *at = path; (at = strstr(at, "[*]")) != NULL; at++)
 			bracket = at;
 		if (bracket == NULL || bracket[3] != '.' ||
-			!SchemaPathExists(entry->api->schema, path, &leaf) ||
+			!JsonSchemaPathExists(entry->api->schema, path, &leaf) ||
 			leaf->kind != SCHEMA_SCALAR)
 		{
 			ProblemAt(set->problems, source->place, "%s is not a value of an element of an array.", path);
@@ -821,7 +812,7 @@ EqualityEnd(ModelSet *set, ModelEntry *entry, const ApiEquality *equality,
 {
 	const SchemaNode *leaf;
 
-	if (SchemaPathExists(entry->api->schema, path, &leaf) &&
+	if (JsonSchemaPathExists(entry->api->schema, path, &leaf) &&
 		leaf->kind == SCHEMA_SCALAR)
 		return leaf;
 	ProblemAt(set->problems, equality->place, "%s is not a value of the document.", path);
@@ -839,7 +830,7 @@ BindEquality(ModelSet *set, ModelEntry *entry, const ApiEquality *source)
 
 	if (left == NULL || right == NULL)
 		return;
-	if (strcmp(SchemaTypeName(left), SchemaTypeName(right)) != 0)
+	if (strcmp(JsonSchemaTypeName(left), JsonSchemaTypeName(right)) != 0)
 		ProblemAt(set->problems, source->place, "%s and %s are of different types and can never be equal.",
 				  source->source, source->target);
 	for (int i = 0; i < model->nequalities; i++)
@@ -863,32 +854,4 @@ ModelBindConstraints(ModelSet *set, ModelEntry *entry)
 	NameForeignKeys(entry->model);
 	foreach(cell, entry->api->equalities)
 		BindEquality(set, entry, lfirst(cell));
-}
-
-/* A value must have the same type wherever it is repeated. */
-void
-ModelCheckMembers(ModelSet *set, ModelEntry *entry)
-{
-	const ResourceModel *model = entry->model;
-
-	for (int i = 0; i < model->nreferences; i++)
-	{
-		const ReferenceModel *r = &model->references[i];
-		ModelEntry *target = ModelSetFind(set, r->project, r->resource);
-
-		if (r->descriptor || target == NULL || target->model->nidentity != r->nmembers)
-			continue;			/* noted before */
-		for (int j = 0; j < r->nmembers; j++)
-		{
-			int			ours = r->members[j].type;
-			int			theirs = target->model->identity[j].type;
-			bool		integers = (ours == VALUE_INT4 || ours == VALUE_INT8) &&
-			(theirs == VALUE_INT4 || theirs == VALUE_INT8);
-
-			if (ours != theirs && !integers)
-				ProblemAt(set->problems, entry->place, "%s.%s has another type than %s of %s.%s.",
-						  r->path, r->members[j].name, r->members[j].identity_path,
-						  r->project, r->resource);
-		}
-	}
 }

@@ -5,7 +5,11 @@
 #include "postgres.h"
 
 #include "miscadmin.h"
+#include "schema/modelbind.h"
 #include "schema/modelbuild.h"
+#include "schema/modelcheck.h"
+#include "schema/modelgraph.h"
+#include "schema/modeltables.h"
 
 static ModelEntry *
 NewEntry(ModelSet *set, const ApiProject *project, const char *name,
@@ -90,7 +94,7 @@ DropEmptyAbstracts(ModelSet *set)
  * follows from a whole set of models waits until there are none.
  */
 ModelSet *
-ModelSetBuild(ApiSchema *schema)
+ModelBuildSet(ApiSchema *schema)
 {
 	ModelSet   *set = palloc0(sizeof(ModelSet));
 	ListCell   *cell;
@@ -98,9 +102,9 @@ ModelSetBuild(ApiSchema *schema)
 	set->schema = schema;
 	set->problems = schema->problems;
 	AddEntries(set);
-	ForEach(set, false, ModelBuildTables);
+	ForEach(set, false, ModelTablesBuild);
 	ForEach(set, false, ModelCheckMetadata);
-	ForEach(set, false, ModelFindSuperclass);
+	ForEach(set, false, ModelBindSuperclass);
 	ForEach(set, false, ModelBindReferences);
 	ForEach(set, false, ModelBindIdentity);
 	ForEach(set, false, ModelBindQueries);
@@ -108,11 +112,11 @@ ModelSetBuild(ApiSchema *schema)
 	DropEmptyAbstracts(set);
 	ForEach(set, true, ModelBindAbstract);
 	ForEach(set, false, ModelCheckMembers);
-	ModelRankIdentities(set);
+	ModelGraphRank(set);
 	if (set->problems->count > 0)
 		return set;
-	ModelOrderLoads(set);
+	ModelGraphOrder(set);
 	foreach(cell, set->entries)
-		ModelProject(set, lfirst(cell));
+		ModelGraphProject(set, lfirst(cell));
 	return set;
 }

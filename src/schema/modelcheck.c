@@ -7,7 +7,7 @@
  */
 #include "postgres.h"
 
-#include "schema/modelbuild.h"
+#include "schema/modelcheck.h"
 
 /* What the one table of all descriptors holds. */
 typedef struct DescriptorProperty
@@ -50,7 +50,7 @@ CheckDescriptorShape(ModelSet *set, ModelEntry *entry)
 	bool		odd = list_length(api->schema->properties) != lengthof(descriptor_properties);
 
 	for (size_t i = 0; i < lengthof(descriptor_properties) && !odd; i++)
-		odd = !FitsDescriptor(SchemaFind(api->schema, descriptor_properties[i].name),
+		odd = !FitsDescriptor(JsonSchemaFind(api->schema, descriptor_properties[i].name),
 							  &descriptor_properties[i]);
 	if (odd || entry->model->nreferences > 0)
 		ProblemAt(set->problems, entry->place,
@@ -79,12 +79,12 @@ CheckTypeAt(ModelSet *set, ModelEntry *entry, const char *path,
 	const SchemaNode *node;
 	const char *actual;
 
-	if (!SchemaPathExists(entry->api->schema, path, &node))
+	if (!JsonSchemaPathExists(entry->api->schema, path, &node))
 	{
 		ProblemAt(set->problems, place, "%s is not in the JSON schema: it maps to no column.", path);
 		return;
 	}
-	actual = SchemaTypeName(node);
+	actual = JsonSchemaTypeName(node);
 	if (actual == NULL)
 		ProblemAt(set->problems, place, "%s is not a plain value in the JSON schema.", path);
 	else if (type && *type && strcmp(actual, type) != 0)
@@ -115,7 +115,7 @@ CheckTypedPaths(ModelSet *set, ModelEntry *entry)
 		ApiQueryPath *query = lfirst(cell);
 
 		if (strcmp(query->path, "$.id") != 0 &&
-			SchemaPathExists(entry->api->schema, query->path, NULL))
+			JsonSchemaPathExists(entry->api->schema, query->path, NULL))
 			CheckTypeAt(set, entry, query->path, query->type, query->place);
 	}
 }
@@ -137,7 +137,7 @@ CheckReferenceMapping(ModelSet *set, ModelEntry *entry,
 	ListCell   *name;
 	ListCell   *type;
 
-	if (!SchemaPathExists(entry->api->schema, mapping->path, NULL))
+	if (!JsonSchemaPathExists(entry->api->schema, mapping->path, NULL))
 	{
 		ProblemAt(set->problems, mapping->place, "%s is not in the JSON schema: it maps to no column.", mapping->path);
 		return;
@@ -188,4 +188,32 @@ ModelCheckMetadata(ModelSet *set, ModelEntry *entry)
 	CheckOverrides(set, entry);
 	CheckTypedPaths(set, entry);
 	CheckMappings(set, entry);
+}
+
+/* A value must have the same type wherever it is repeated. */
+void
+ModelCheckMembers(ModelSet *set, ModelEntry *entry)
+{
+	const ResourceModel *model = entry->model;
+
+	for (int i = 0; i < model->nreferences; i++)
+	{
+		const ReferenceModel *r = &model->references[i];
+		ModelEntry *target = ModelSetFind(set, r->project, r->resource);
+
+		if (r->descriptor || target == NULL || target->model->nidentity != r->nmembers)
+			continue;			/* noted before */
+		for (int j = 0; j < r->nmembers; j++)
+		{
+			int			ours = r->members[j].type;
+			int			theirs = target->model->identity[j].type;
+			bool		integers = (ours == VALUE_INT4 || ours == VALUE_INT8) &&
+			(theirs == VALUE_INT4 || theirs == VALUE_INT8);
+
+			if (ours != theirs && !integers)
+				ProblemAt(set->problems, entry->place, "%s.%s has another type than %s of %s.%s.",
+						  r->path, r->members[j].name, r->members[j].identity_path,
+						  r->project, r->resource);
+		}
+	}
 }

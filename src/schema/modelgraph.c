@@ -8,7 +8,7 @@
 
 #include "base/grow.h"
 #include "miscadmin.h"
-#include "schema/modelbuild.h"
+#include "schema/modelgraph.h"
 
 typedef enum WalkColor
 {
@@ -127,7 +127,7 @@ LevelSubclasses(ModelSet *set)
 
 /* Ranks, whose identity can change, and the same on every reference. */
 void
-ModelRankIdentities(ModelSet *set)
+ModelGraphRank(ModelSet *set)
 {
 	int			rounds = 0;
 	ListCell   *cell;
@@ -216,7 +216,7 @@ OrderAbstract(ModelEntry *entry)
 }
 
 void
-ModelOrderLoads(ModelSet *set)
+ModelGraphOrder(ModelSet *set)
 {
 	ListCell   *cell;
 
@@ -313,7 +313,7 @@ ProjectEntry(ModelSet *set, ModelEntry *entry)
 
 /* The projections that a resource needs: its own, and those of its targets. */
 void
-ModelProject(ModelSet *set, ModelEntry *entry)
+ModelGraphProject(ModelSet *set, ModelEntry *entry)
 {
 	ResourceModel *model = entry->model;
 

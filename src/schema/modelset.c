@@ -4,7 +4,7 @@
  */
 #include "postgres.h"
 
-#include "schema/modelbuild.h"
+#include "schema/modelset.h"
 
 /* The entry of a resource, concrete or abstract; NULL when there is none. */
 ModelEntry *

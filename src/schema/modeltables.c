@@ -9,7 +9,7 @@
 #include "catalog/heap.h"
 #include "miscadmin.h"
 #include "model/edgename.h"
-#include "schema/modelbuild.h"
+#include "schema/modeltables.h"
 #include "schema/naming.h"
 
 /* Where the walk through a JSON schema stands. */
@@ -67,7 +67,7 @@ Override(const ApiResource *api, const char *path)
 
 /* A column of this JSON path; -1 when the table has none. */
 int
-ModelFindColumn(const ResourceModel *model, int table, const char *path)
+ModelTablesFindColumn(const ResourceModel *model, int table, const char *path)
 {
 	const TableModel *t = &model->tables[table];
 
@@ -78,9 +78,9 @@ ModelFindColumn(const ResourceModel *model, int table, const char *path)
 }
 
 /* Add a column. */
-int
-ModelAddColumn(ModelEntry *entry, int table, const char *title,
-			   ColumnModel column)
+static int
+AddColumn(ModelEntry *entry, int table, const char *title,
+		  ColumnModel column)
 {
 	TableModel *t = &entry->model->tables[table];
 
@@ -151,19 +151,19 @@ AddCollectionKey(Walk *walk, int table)
 	int			outer = model->tables[parent].nkeys;
 	const char *root = model->tables[0].title;
 
-	ModelAddColumn(entry, table, psprintf("%s_DocumentId", root),
-				   KeyColumn(COLUMN_DOCUMENT));
+	AddColumn(entry, table, psprintf("%s_DocumentId", root),
+			  KeyColumn(COLUMN_DOCUMENT));
 	for (int i = 1; i < outer - 1; i++)
 	{
 		ColumnModel copy = KeyColumn(COLUMN_ORDINAL);
 
-		ModelAddColumn(entry, table, model->tables[parent].columns[i].name, copy);
+		AddColumn(entry, table, model->tables[parent].columns[i].name, copy);
 	}
 	if (outer > 1)
-		ModelAddColumn(entry, table,
-					   psprintf("%sOrdinal", (char *) list_nth(entry->segments, parent)),
-					   KeyColumn(COLUMN_ORDINAL));
-	ModelAddColumn(entry, table, "Ordinal", KeyColumn(COLUMN_ORDINAL));
+		AddColumn(entry, table,
+				  psprintf("%sOrdinal", (char *) list_nth(entry->segments, parent)),
+				  KeyColumn(COLUMN_ORDINAL));
+	AddColumn(entry, table, "Ordinal", KeyColumn(COLUMN_ORDINAL));
 	model->tables[table].nkeys = model->tables[table].ncolumns;
 	for (int i = 0; i < model->tables[table].nkeys; i++)
 		CheckColumn(walk, table, i);
@@ -300,7 +300,7 @@ AddValueColumn(Walk *walk, const Place *place, const SchemaProperty *property,
 		title = psprintf("%s_DescriptorId", title);
 		column.value.type = VALUE_INT8;
 	}
-	index = ModelAddColumn(walk->entry, place->table, title, column);
+	index = AddColumn(walk->entry, place->table, title, column);
 	CheckColumn(walk, place->table, index);
 	return index;
 }
@@ -321,8 +321,8 @@ AddReferenceColumn(Walk *walk, const Place *place,
 	column.path = pstrdup(path);
 	column.required = place->always && property->required;
 	column.reference = reference;
-	index = ModelAddColumn(walk->entry, place->table,
-						   psprintf("%s_DocumentId", title), column);
+	index = AddColumn(walk->entry, place->table,
+					  psprintf("%s_DocumentId", title), column);
 	CheckColumn(walk, place->table, index);
 	return index;
 }
@@ -578,8 +578,7 @@ WalkObject(Walk *walk, const SchemaNode *node, const Place *place)
 	return scope;
 }
 
-/* The widths of what dms.Descriptor has besides. */
-#define MAX_DISCRIMINATOR 513
+/* The width of dms.Descriptor.Uri: a namespace, "#" and a code value. */
 #define MAX_URI 306
 
 static void
@@ -590,7 +589,7 @@ BuildDescriptor(Walk *walk)
 	Place		place = {.path = "$",.table = 0,.prefix = "",.always = true};
 
 	AddTable(walk, TABLE_ROOT, "dms", "Descriptor", "$", -1, "");
-	ModelAddColumn(entry, 0, "DocumentId", KeyColumn(COLUMN_DOCUMENT));
+	AddColumn(entry, 0, "DocumentId", KeyColumn(COLUMN_DOCUMENT));
 	entry->model->tables[0].nkeys = 1;
 	WalkObject(walk, entry->api->schema, &place);
 	/* What the URI is made of keeps the case that it was first written in. */
@@ -603,13 +602,13 @@ BuildDescriptor(Walk *walk)
 			 strcmp(column->path, "$.codeValue") == 0);
 	}
 	extra.value.type = VALUE_TEXT;
-	extra.value.max_length = MAX_DISCRIMINATOR;
-	ModelAddColumn(entry, 0, "Discriminator", extra);
+	extra.value.max_length = MODEL_MAX_DISCRIMINATOR;
+	AddColumn(entry, 0, "Discriminator", extra);
 	extra.role = COLUMN_URI;
 	extra.value.max_length = MAX_URI;
 	extra.identity = true;
 	extra.path = "$.descriptor";
-	ModelAddColumn(entry, 0, "Uri", extra);
+	AddColumn(entry, 0, "Uri", extra);
 }
 
 static void
@@ -621,7 +620,7 @@ BuildPlain(Walk *walk)
 	Place		place = {.path = "$",.table = 0,.prefix = "",.always = true};
 
 	AddTable(walk, TABLE_ROOT, entry->api->project->schema_name, title, "$", -1, title);
-	ModelAddColumn(entry, 0, "DocumentId", KeyColumn(COLUMN_DOCUMENT));
+	AddColumn(entry, 0, "DocumentId", KeyColumn(COLUMN_DOCUMENT));
 	entry->model->tables[0].nkeys = 1;
 	WalkObject(walk, entry->api->schema, &place);
 }
@@ -646,7 +645,7 @@ CheckWidth(Walk *walk)
 
 /* Scopes, tables and columns of one resource. */
 void
-ModelBuildTables(ModelSet *set, ModelEntry *entry)
+ModelTablesBuild(ModelSet *set, ModelEntry *entry)
 {
 	Walk		walk = {set, entry};
 

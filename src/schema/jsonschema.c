@@ -1,17 +1,19 @@
 /*
- * schemajson.c
+ * jsonschema.c
  *		The JSON schema of a resource: reading, merging extensions, paths.
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "base/decimal.h"
 #include "base/pattern.h"
 #include "miscadmin.h"
-#include "schema/apischema.h"
+#include "schema/apiread.h"
+#include "schema/jsonschema.h"
 #include "schema/naming.h"
 
-/* Nobody nests documents deeper; a limit keeps nonsense cheap. */
-#define MAX_DEPTH 32
+/* Far deeper than any real document; keeps nonsense cheap. */
+#define MAX_SCHEMA_DEPTH 32
 
 /* What every read of a JSON schema needs. */
 typedef struct Reader
@@ -56,8 +58,8 @@ static char *
 ReadBound(const JNode *node, const char *name, const char *place,
 		  Problem *problems)
 {
-	const JNode *bound = ReadNode(node, name, JNODE_NUMBER, false, place,
-								  problems);
+	const JNode *bound = ApiReadNode(node, name, JNODE_NUMBER, false, place,
+									 problems);
 	Decimal		decimal;
 
 	if (bound == NULL)
@@ -112,15 +114,15 @@ static void
 ReadString(const JNode *node, ValueModel *value, const char *place,
 		   Problem *problems)
 {
-	const char *format = ReadText(node, "format", false, place, problems);
+	const char *format = ApiReadText(node, "format", false, place, problems);
 	const char *wrong;
 
 	value->type = VALUE_TEXT;
-	value->min_length = ReadInt(node, "minLength", -1, place, problems);
-	value->max_length = ReadInt(node, "maxLength", -1, place, problems);
-	value->pattern = unconstify(char *, ReadText(node, "pattern", false, place, problems));
-	if (value->max_length == 0 || value->max_length > 10485760)
-		ProblemAt(problems, place, "\"maxLength\" must be between 1 and 10485760.");
+	value->min_length = ApiReadInt(node, "minLength", -1, place, problems);
+	value->max_length = ApiReadInt(node, "maxLength", -1, place, problems);
+	value->pattern = unconstify(char *, ApiReadText(node, "pattern", false, place, problems));
+	if (value->max_length == 0 || value->max_length > MaxAttrSize)
+		ProblemAt(problems, place, "\"maxLength\" must be between 1 and %d.", MaxAttrSize);
 	if (value->max_length >= 0 && value->min_length > value->max_length)
 		ProblemAt(problems, place, "\"minLength\" is greater than \"maxLength\".");
 	if (value->pattern && (wrong = PatternCheck(value->pattern)) != NULL)
@@ -142,7 +144,7 @@ static void
 ReadInteger(const JNode *node, ValueModel *value, const char *place,
 			Problem *problems)
 {
-	const char *format = ReadText(node, "format", false, place, problems);
+	const char *format = ApiReadText(node, "format", false, place, problems);
 	bool		wide = false;
 
 	if (format != NULL)
@@ -162,7 +164,7 @@ static void
 ReadNumber(const JNode *node, ValueModel *value, const char *place,
 		   Problem *problems)
 {
-	const char *format = ReadText(node, "format", false, place, problems);
+	const char *format = ApiReadText(node, "format", false, place, problems);
 
 	value->type = VALUE_NUMERIC;
 	ReadBounds(node, value, place, problems);
@@ -209,15 +211,15 @@ ReadProperty(Reader *reader, const JNode *node, const char *place)
 static void
 ReadProperties(Reader *reader, SchemaNode *schema, const char *place)
 {
-	const JNode *members = ReadNode(schema->source, "properties", JNODE_OBJECT,
-									false, place, reader->problems);
-	List	   *required = ReadTexts(schema->source, "required", place,
-									 reader->problems);
+	const JNode *members = ApiReadNode(schema->source, "properties", JNODE_OBJECT,
+									   false, place, reader->problems);
+	List	   *required = ApiReadTexts(schema->source, "required", place,
+										reader->problems);
 	ListCell   *cell;
 
 	schema->kind = SCHEMA_OBJECT;
-	(void) ReadBool(schema->source, "additionalProperties", place,
-					reader->problems);
+	(void) ApiReadBool(schema->source, "additionalProperties", place,
+					   reader->problems);
 	if (members != NULL)
 		foreach_child(child, members)
 			schema->properties = lappend(schema->properties,
@@ -225,7 +227,7 @@ ReadProperties(Reader *reader, SchemaNode *schema, const char *place)
 	list_sort(schema->properties, CompareProperties);
 	foreach(cell, required)
 	{
-		SchemaProperty *property = SchemaFind(schema, lfirst(cell));
+		SchemaProperty *property = JsonSchemaFind(schema, lfirst(cell));
 
 		if (property)
 			property->required = true;
@@ -238,16 +240,16 @@ ReadProperties(Reader *reader, SchemaNode *schema, const char *place)
 static void
 ReadArray(Reader *reader, SchemaNode *schema, const char *place)
 {
-	const JNode *items = ReadNode(schema->source, "items", JNODE_OBJECT, true,
-								  place, reader->problems);
+	const JNode *items = ApiReadNode(schema->source, "items", JNODE_OBJECT, true,
+									 place, reader->problems);
 
 	schema->kind = SCHEMA_ARRAY;
-	schema->min_items = ReadInt(schema->source, "minItems", -1, place,
-								reader->problems);
-	schema->max_items = ReadInt(schema->source, "maxItems", -1, place,
-								reader->problems);
-	schema->unique_items = ReadBool(schema->source, "uniqueItems", place,
-									reader->problems);
+	schema->min_items = ApiReadInt(schema->source, "minItems", -1, place,
+								   reader->problems);
+	schema->max_items = ApiReadInt(schema->source, "maxItems", -1, place,
+								   reader->problems);
+	schema->unique_items = ApiReadBool(schema->source, "uniqueItems", place,
+									   reader->problems);
 	if (schema->max_items >= 0 && schema->min_items > schema->max_items)
 		ProblemAt(reader->problems, place, "\"minItems\" is greater than \"maxItems\".");
 	if (items == NULL)
@@ -284,15 +286,15 @@ static const struct SchemaType
 static void
 ReadByType(Reader *reader, SchemaNode *schema, const char *place)
 {
-	const char *type = ReadText(schema->source, "type", true, place,
-								reader->problems);
+	const char *type = ApiReadText(schema->source, "type", true, place,
+								   reader->problems);
 
 	for (size_t i = 0; i < lengthof(schema_types); i++)
 	{
 		if (strcmp(schema_types[i].name, type) != 0)
 			continue;
-		(void) ReadObject(schema->source, schema_types[i].members, place,
-						  reader->problems);
+		(void) ApiReadObject(schema->source, schema_types[i].members, place,
+							 reader->problems);
 		if (schema_types[i].container)
 			schema_types[i].container(reader, schema, place);
 		else
@@ -320,8 +322,8 @@ ReadSchemaNode(Reader *reader, const JNode *node)
 	schema->min_items = schema->max_items = -1;
 	schema->value.min_length = schema->value.max_length = -1;
 	schema->value.precision = schema->value.scale = -1;
-	if (++reader->depth > MAX_DEPTH)
-		ProblemAt(reader->problems, place, "it is nested more than %d levels deep.", MAX_DEPTH);
+	if (++reader->depth > MAX_SCHEMA_DEPTH)
+		ProblemAt(reader->problems, place, "it is nested more than %d levels deep.", MAX_SCHEMA_DEPTH);
 	else if (node->kind != JNODE_OBJECT)
 		ProblemAt(reader->problems, place, "a JSON schema must be an object, not %s.",
 				  JsonTreeKindName(node));
@@ -333,8 +335,8 @@ ReadSchemaNode(Reader *reader, const JNode *node)
 
 /* Read the JSON schema of a resource, or of a part of it. */
 SchemaNode *
-SchemaRead(const JNode *node, bool extension, const char *place,
-		   Problem *problems)
+JsonSchemaRead(const JNode *node, bool extension, const char *place,
+			   Problem *problems)
 {
 	Reader		reader = {.place = place,.extension = extension,.problems = problems};
 
@@ -343,7 +345,7 @@ SchemaRead(const JNode *node, bool extension, const char *place,
 
 /* The property of that name; NULL when there is none. */
 SchemaProperty *
-SchemaFind(const SchemaNode *object, const char *name)
+JsonSchemaFind(const SchemaNode *object, const char *name)
 {
 	ListCell   *cell;
 
@@ -391,7 +393,7 @@ MergeExtensions(SchemaNode *into, SchemaNode *from, const char *endpoint,
 	foreach(cell, from->properties)
 	{
 		SchemaProperty *property = lfirst(cell);
-		SchemaProperty *present = SchemaFind(into, property->name);
+		SchemaProperty *present = JsonSchemaFind(into, property->name);
 		char	   *here = PlaceOf(place, JsonTreePath(property->node->source));
 
 		if (strcmp(property->name, endpoint) != 0)
@@ -428,8 +430,8 @@ AddExtensionObject(SchemaNode *into, SchemaNode *from)
  * below "_ext".  A place that both describe must be the same in both.
  */
 void
-SchemaMerge(SchemaNode *into, SchemaNode *from, const char *endpoint,
-			const char *place, Problem *problems)
+JsonSchemaMerge(SchemaNode *into, SchemaNode *from, const char *endpoint,
+				const char *place, Problem *problems)
 {
 	ListCell   *cell;
 
@@ -442,11 +444,11 @@ SchemaMerge(SchemaNode *into, SchemaNode *from, const char *endpoint,
 		return;
 	}
 	if (into->kind == SCHEMA_ARRAY)
-		SchemaMerge(into->items, from->items, endpoint, place, problems);
+		JsonSchemaMerge(into->items, from->items, endpoint, place, problems);
 	foreach(cell, from->properties)
 	{
 		SchemaProperty *property = lfirst(cell);
-		SchemaProperty *present = SchemaFind(into, property->name);
+		SchemaProperty *present = JsonSchemaFind(into, property->name);
 
 		if (strcmp(property->name, "_ext") == 0 && property->node->kind != SCHEMA_OBJECT)
 			ProblemAt(problems, PlaceOf(place, JsonTreePath(property->node->source)),
@@ -461,14 +463,14 @@ SchemaMerge(SchemaNode *into, SchemaNode *from, const char *endpoint,
 		else
 		{
 			present->required |= property->required;
-			SchemaMerge(present->node, property->node, endpoint, place, problems);
+			JsonSchemaMerge(present->node, property->node, endpoint, place, problems);
 		}
 	}
 }
 
 /* The node at a location such as "$.properties.addresses.items". */
 SchemaNode *
-SchemaAtLocation(SchemaNode *root, const char *location)
+JsonSchemaAtLocation(SchemaNode *root, const char *location)
 {
 	SchemaNode *node = root;
 
@@ -485,7 +487,7 @@ SchemaAtLocation(SchemaNode *root, const char *location)
 		else if (strncmp(location, ".properties.", 12) == 0)
 		{
 			size_t		length = strcspn(location += 12, ".");
-			SchemaProperty *property = SchemaFind(node, pnstrdup(location, length));
+			SchemaProperty *property = JsonSchemaFind(node, pnstrdup(location, length));
 
 			node = property ? property->node : NULL;
 			location += length;
@@ -498,8 +500,8 @@ SchemaAtLocation(SchemaNode *root, const char *location)
 
 /* Does a JSON path lead to a place of the schema?  *leaf is that place. */
 bool
-SchemaPathExists(const SchemaNode *root, const char *path,
-				 const SchemaNode **leaf)
+JsonSchemaPathExists(const SchemaNode *root, const char *path,
+					 const SchemaNode **leaf)
 {
 	const SchemaNode *node = root;
 
@@ -517,7 +519,7 @@ SchemaPathExists(const SchemaNode *root, const char *path,
 			continue;
 		}
 		length = strcspn(path + 1, ".[");
-		property = SchemaFind(node, pnstrdup(path + 1, length));
+		property = JsonSchemaFind(node, pnstrdup(path + 1, length));
 		if (property == NULL)
 			return false;
 		node = property->node;
@@ -530,7 +532,7 @@ SchemaPathExists(const SchemaNode *root, const char *path,
 
 /* What ApiSchema calls the type of a value; NULL for objects and arrays. */
 const char *
-SchemaTypeName(const SchemaNode *node)
+JsonSchemaTypeName(const SchemaNode *node)
 {
 	static const char *const names[] = {
 		[VALUE_TEXT] = "string",

@@ -1,5 +1,5 @@
 /*
- * schemaread.c
+ * apiread.c
  *		Typed access to the members of ApiSchema objects.
  *
  * Every function notes what is wrong in the list of problems and goes on with
@@ -7,13 +7,13 @@
  */
 #include "postgres.h"
 
-#include "schema/apischema.h"
+#include "schema/apiread.h"
 #include "schema/naming.h"
 
 /* A member of the wanted kind; null counts as absent. */
 const JNode *
-ReadNode(const JNode *object, const char *name, JNodeKind kind, bool required,
-		 const char *place, Problem *problems)
+ApiReadNode(const JNode *object, const char *name, JNodeKind kind, bool required,
+			const char *place, Problem *problems)
 {
 	JNode	   *member = JsonTreeMember(object, name);
 	JNode		wanted = {.kind = kind};
@@ -35,11 +35,11 @@ ReadNode(const JNode *object, const char *name, JNodeKind kind, bool required,
 
 /* A text; "" when a required one is missing, NULL when another one is. */
 const char *
-ReadText(const JNode *object, const char *name, bool required,
-		 const char *place, Problem *problems)
+ApiReadText(const JNode *object, const char *name, bool required,
+			const char *place, Problem *problems)
 {
-	const JNode *member = ReadNode(object, name, JNODE_STRING, required,
-								   place, problems);
+	const JNode *member = ApiReadNode(object, name, JNODE_STRING, required,
+									  place, problems);
 
 	if (member == NULL)
 		return required ? "" : NULL;
@@ -49,22 +49,22 @@ ReadText(const JNode *object, const char *name, bool required,
 }
 
 bool
-ReadBool(const JNode *object, const char *name, const char *place,
-		 Problem *problems)
+ApiReadBool(const JNode *object, const char *name, const char *place,
+			Problem *problems)
 {
-	const JNode *member = ReadNode(object, name, JNODE_BOOL, false, place,
-								   problems);
+	const JNode *member = ApiReadNode(object, name, JNODE_BOOL, false, place,
+									  problems);
 
 	return member != NULL && member->boolean;
 }
 
 /* A whole number from 0 to a billion. */
 int
-ReadInt(const JNode *object, const char *name, int absent, const char *place,
-		Problem *problems)
+ApiReadInt(const JNode *object, const char *name, int absent, const char *place,
+		   Problem *problems)
 {
-	const JNode *member = ReadNode(object, name, JNODE_NUMBER, false, place,
-								   problems);
+	const JNode *member = ApiReadNode(object, name, JNODE_NUMBER, false, place,
+									  problems);
 
 	if (member == NULL)
 		return absent;
@@ -81,11 +81,11 @@ ReadInt(const JNode *object, const char *name, int absent, const char *place,
 
 /* A list of texts; absent is empty. */
 List *
-ReadTexts(const JNode *object, const char *name, const char *place,
-		  Problem *problems)
+ApiReadTexts(const JNode *object, const char *name, const char *place,
+			 Problem *problems)
 {
-	const JNode *member = ReadNode(object, name, JNODE_ARRAY, false, place,
-								   problems);
+	const JNode *member = ApiReadNode(object, name, JNODE_ARRAY, false, place,
+									  problems);
 	List	   *texts = NIL;
 
 	if (member == NULL)
@@ -101,7 +101,7 @@ ReadTexts(const JNode *object, const char *name, const char *place,
 }
 
 /* "$" and then ".name" or ".name[*]", with plain names, at least one. */
-bool
+static bool
 PathIsPlain(const char *path)
 {
 	if (*path++ != '$' || *path == '\0')
@@ -122,13 +122,25 @@ PathIsPlain(const char *path)
 	return true;
 }
 
+/* Note a path that is not one; true when it is. */
+bool
+ApiReadCheckPath(const char *path, const char *what, const char *place,
+				 Problem *problems)
+{
+	if (PathIsPlain(path))
+		return true;
+	ProblemAt(problems, place, "\"%s\" in %s is not a path of the form $.name[*].name.",
+			  path, what);
+	return false;
+}
+
 /*
  * Is this an object, with only members that somebody here understands?  Notes
  * what is not so; false when nothing can be read from it.
  */
 bool
-ReadObject(const JNode *node, const char *const *known, const char *place,
-		   Problem *problems)
+ApiReadObject(const JNode *node, const char *const *known, const char *place,
+			  Problem *problems)
 {
 	if (node->kind != JNODE_OBJECT)
 	{
