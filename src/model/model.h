@@ -100,6 +100,8 @@ typedef struct ValueModel
 	int			precision;		/* decimals */
 	int			scale;
 	char	   *pattern;		/* as in the ApiSchema */
+	text	   *rewritten;		/* derived, never stored: the pattern in
+								 * PostgreSQL's dialect */
 	char	   *minimum;
 	char	   *maximum;
 	bool		exclusive_minimum;

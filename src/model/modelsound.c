@@ -15,6 +15,7 @@
 #include "postgres.h"
 
 #include "base/decimal.h"
+#include "base/pattern.h"
 #include "miscadmin.h"
 #include "model/edgename.h"
 #include "model/modelsound.h"
@@ -105,6 +106,19 @@ SameName(const char *left, const char *right)
 	return left != NULL && right != NULL && strcmp(left, right) == 0;
 }
 
+/*
+ * Rewrite the pattern of a property's value, once for all values that are checked
+ * against it.  Patterns of columns are not used.
+ */
+static void
+CompletePattern(const ResourceModel *model, ValueModel *value)
+{
+	if (value->pattern == NULL)
+		return;
+	value->rewritten = PatternRewrite(value->pattern);
+	Require(model, value->rewritten != NULL);
+}
+
 /* --- scopes, tables, columns ---------------------------------------------- */
 
 /* The values of key columns and references are numbers without further rules. */
@@ -181,6 +195,7 @@ CompleteScalar(ResourceModel *model, const Place *place, PropertyModel *property
 	RequireValue(model, &column->value);
 	column->role = COLUMN_SCALAR;
 	property->value = column->value;
+	CompletePattern(model, &property->value);
 }
 
 static void
@@ -194,6 +209,7 @@ CompleteDescriptorValue(ResourceModel *model, const Place *place, PropertyModel 
 	column->role = COLUMN_DESCRIPTOR;
 	column->value = property->value;
 	column->value.type = VALUE_INT8;
+	CompletePattern(model, &property->value);
 }
 
 /* The number of a member of a reference; -1 if it has none of this name. */
@@ -241,6 +257,7 @@ CompleteMembers(ResourceModel *model, ReferenceModel *reference, const ScopeMode
 		Require(model, MemberNumber(reference, scope->properties[i].name) >= 0);
 		RequireLinks(model, &scope->properties[i]);
 		RequireValue(model, &scope->properties[i].value);
+		CompletePattern(model, &scope->properties[i].value);
 	}
 	for (int i = 0; i < reference->nmembers; i++)
 	{

@@ -67,7 +67,7 @@ CheckText(JNode *node, const ValueModel *value, bool trim, ValueFault *fault)
 	if (value->max_length >= 0 && characters > value->max_length)
 		return Refuse(fault, psprintf("must have at most %d character%s, not %d.", value->max_length,
 									  value->max_length == 1 ? "" : "s", characters));
-	if (value->pattern && !PatternMatches(value->pattern, node->text, node->length))
+	if (value->pattern && !PatternMatches(value->pattern, value->rewritten, node->text, node->length))
 		return Refuse(fault, psprintf("must match the pattern \"%s\".", value->pattern));
 	return true;
 }
@@ -102,6 +102,17 @@ CompareBound(const Decimal *decimal, const char *bound)
 	return DecimalCompare(decimal, &limit);
 }
 
+/* Compare two numbers of a schema as bounds and values are compared. */
+int
+ValueCompareNumbers(const char *left, const char *right)
+{
+	Decimal		number;
+
+	if (DecimalParse(left, strlen(left), &number) != DECIMAL_OK)
+		elog(ERROR, "bound \"%s\" is not a number", left);
+	return CompareBound(&number, right);
+}
+
 static bool
 CheckBounds(const Decimal *decimal, const ValueModel *value, ValueFault *fault)
 {
@@ -131,8 +142,8 @@ static bool
 CheckInteger(JNode *node, const ValueModel *value, ValueFault *fault)
 {
 	bool		wide = value->type == VALUE_INT8;
-	const char *least = wide ? "-9223372036854775808" : "-2147483648";
-	const char *most = wide ? "9223372036854775807" : "2147483647";
+	const char *least = wide ? "-9223372036854775808" : VALUE_INT4_LEAST;
+	const char *most = wide ? "9223372036854775807" : VALUE_INT4_MOST;
 	Decimal		decimal;
 	DecimalResult result = ReadNumber(node, &decimal);
 

@@ -10,6 +10,10 @@
 #include "base/jsontree.h"
 #include "model/model.h"
 
+/* What a 4-byte integer can hold. */
+#define VALUE_INT4_LEAST "-2147483648"
+#define VALUE_INT4_MOST "2147483647"
+
 /* Why a value is refused, and at which stage of the checks. */
 typedef struct ValueFault
 {
@@ -19,6 +23,7 @@ typedef struct ValueFault
 
 extern bool ValueCanonicalise(JNode *node, const ValueModel *value, bool trim,
 							  ValueFault *fault);
+extern int	ValueCompareNumbers(const char *left, const char *right);
 extern const char *ValueParseText(const char *text, int len, ValueType type,
 								  char **canonical);
 extern Datum ValueToDatum(const char *canonical, int len, ValueType type);

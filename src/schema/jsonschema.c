@@ -8,6 +8,7 @@
 #include "base/decimal.h"
 #include "base/pattern.h"
 #include "miscadmin.h"
+#include "model/value.h"
 #include "schema/apiread.h"
 #include "schema/jsonschema.h"
 #include "schema/naming.h"
@@ -95,18 +96,18 @@ ReadBounds(const JNode *node, ValueModel *value, const char *place,
 		value->exclusive_maximum = true;
 	}
 	if (value->minimum && value->maximum &&
-		strtod(value->minimum, NULL) > strtod(value->maximum, NULL))
+		ValueCompareNumbers(value->minimum, value->maximum) > 0)
 		ProblemAt(problems, place, "no value lies between %s and %s.",
 				  value->minimum, value->maximum);
 }
 
-/* Is the bound outside of what a 4-byte integer holds? */
+/* Returns true if there is a bound, and a 4-byte integer does not reach it. */
 static bool
-BeyondInt4(const char *bound)
+IsBeyondInt4(const char *bound)
 {
-	double		number = bound ? strtod(bound, NULL) : 0;
-
-	return number > PG_INT32_MAX || number < PG_INT32_MIN;
+	return bound != NULL &&
+		(ValueCompareNumbers(bound, VALUE_INT4_LEAST) < 0 ||
+		 ValueCompareNumbers(bound, VALUE_INT4_MOST) > 0);
 }
 
 /* Which type a string, by its format, is stored as. */
@@ -155,7 +156,7 @@ ReadInteger(const JNode *node, ValueModel *value, const char *place,
 					  "the format \"%s\" is not supported for integers.", format);
 	}
 	ReadBounds(node, value, place, problems);
-	wide = wide || BeyondInt4(value->minimum) || BeyondInt4(value->maximum);
+	wide = wide || IsBeyondInt4(value->minimum) || IsBeyondInt4(value->maximum);
 	value->type = wide ? VALUE_INT8 : VALUE_INT4;
 }
 
