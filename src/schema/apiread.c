@@ -2,15 +2,16 @@
  * apiread.c
  *		Typed access to the members of ApiSchema objects.
  *
- * Every function notes what is wrong in the list of problems and goes on with
- * something harmless, so that one deploy lists all that must be mended.
+ * Each function adds what is wrong to the list of problems and returns
+ * something harmless, so that one attempt to deploy lists everything that has
+ * to be corrected.
  */
 #include "postgres.h"
 
 #include "schema/apiread.h"
 #include "schema/naming.h"
 
-/* A member of the wanted kind; null counts as absent. */
+/* A member of the wanted kind; null counts as absent, as in the real files. */
 const JNode *
 ApiReadNode(const JNode *object, const char *name, JNodeKind kind, bool required,
 			const char *place, Problem *problems)
@@ -33,7 +34,7 @@ ApiReadNode(const JNode *object, const char *name, JNodeKind kind, bool required
 	return member;
 }
 
-/* A text; "" when a required one is missing, NULL when another one is. */
+/* A text.  A missing one is "" if it is required, NULL if not. */
 const char *
 ApiReadText(const JNode *object, const char *name, bool required,
 			const char *place, Problem *problems)
@@ -48,6 +49,7 @@ ApiReadText(const JNode *object, const char *name, bool required,
 	return member->text;
 }
 
+/* A boolean; false if it is absent. */
 bool
 ApiReadBool(const JNode *object, const char *name, const char *place,
 			Problem *problems)
@@ -79,7 +81,7 @@ ApiReadInt(const JNode *object, const char *name, int absent, const char *place,
 	return atoi(member->text);
 }
 
-/* A list of texts; absent is empty. */
+/* A list of texts; empty if it is absent. */
 List *
 ApiReadTexts(const JNode *object, const char *name, const char *place,
 			 Problem *problems)
@@ -100,7 +102,10 @@ ApiReadTexts(const JNode *object, const char *name, const char *place,
 	return texts;
 }
 
-/* "$" and then ".name" or ".name[*]", with plain names, at least one. */
+/*
+ * Returns true for "$" and at least one ".name" or ".name[*]" with plain
+ * names.  No other form of JSON path occurs in ApiSchema files.
+ */
 static bool
 PathIsPlain(const char *path)
 {
@@ -122,7 +127,7 @@ PathIsPlain(const char *path)
 	return true;
 }
 
-/* Note a path that is not one; true when it is. */
+/* Returns true for a plain path; reports any other. */
 bool
 ApiReadCheckPath(const char *path, const char *what, const char *place,
 				 Problem *problems)
@@ -135,8 +140,9 @@ ApiReadCheckPath(const char *path, const char *what, const char *place,
 }
 
 /*
- * Is this an object, with only members that somebody here understands?  Notes
- * what is not so; false when nothing can be read from it.
+ * Check that a node is an object that has only known members.  Unknown ones
+ * are reported, since ignoring them could store documents in another way than
+ * their author meant.  Returns false if it is no object.
  */
 bool
 ApiReadObject(const JNode *node, const char *const *known, const char *place,

@@ -2,8 +2,17 @@
  * apiresource.c
  *		Reading what an ApiSchema file says of one resource.
  *
- * Everything that is wrong is collected, with its place.  What is read here is
- * checked for itself; whether it fits together is the builder's question.
+ * An ApiSchema is generated from a model of the domain, and describes a
+ * resource twice: "jsonSchemaForInsert" has the shape of the document, and
+ * the other members say what its places mean, by JSON path.  Which object is
+ * a reference, for example, is not in the JSON schema; "documentPathsMapping"
+ * says so.  Where the two overlap, the JSON schema decides (nullability comes
+ * from "required", never from "isRequired", which is relative to the object
+ * around a property) and the other must not contradict it.
+ *
+ * Here each member is read and checked for itself.  Whether they agree is
+ * checked when the model is built (modelcheck.c, modelbind.c), because
+ * extensions have to be merged first.
  */
 #include "postgres.h"
 
@@ -13,7 +22,7 @@
 #include "schema/apiresource.h"
 #include "schema/naming.h"
 
-/* Keys of edge sources begin with both names, and keep so much when they are cut. */
+/* Keys of edge sources begin with both names, and keep this much when they are cut. */
 #define MAX_FULL_NAME 240
 
 static const char *const resource_members[] = {
@@ -54,7 +63,7 @@ static const char *const common_members[] = {
 	"insertionLocations", "projectEndpointName", "schemaFragment", NULL
 };
 
-/* The words that ApiSchema has for types of values. */
+/* Check a word that stands for the type of a value. */
 static void
 CheckType(const char *type, const char *place, Problem *problems)
 {
@@ -67,7 +76,14 @@ CheckType(const char *type, const char *place, Problem *problems)
 	ProblemAt(problems, place, "\"type\" is \"%s\", which no value has.", type);
 }
 
-/* One value of a reference: its place in the target, and here. */
+/*
+ * Read one value of a reference: its path in the target, and here.
+ *
+ * A reference repeats the identity of its target, and all repeated values lie
+ * in one object.  The file lists the values, not the object, so the object is
+ * what their paths share.  Two values of the target may have the same path
+ * here, where the target's own references repeat a value.
+ */
 static void
 ReadMember(ApiMapping *mapping, const JNode *pair, Problem *problems)
 {
@@ -101,7 +117,7 @@ ReadMember(ApiMapping *mapping, const JNode *pair, Problem *problems)
 	mapping->member_types = lappend(mapping->member_types, pstrdup(type ? type : ""));
 }
 
-/* A reference to a document: the object that its members share. */
+/* Read a reference to a document.  Returns false if its object cannot be found out. */
 static bool
 ReadReference(ApiMapping *mapping, const JNode *node, Problem *problems)
 {
@@ -111,13 +127,15 @@ ReadReference(ApiMapping *mapping, const JNode *node, Problem *problems)
 	if (pairs == NULL)
 		return false;
 	foreach_child(pair, pairs)
+	{
 		ReadMember(mapping, pair, problems);
+	}
 	if (pairs->nchildren == 0)
 		ProblemAt(problems, mapping->place, "the reference has no \"referenceJsonPaths\".");
 	return mapping->path != NULL;
 }
 
-/* One entry of documentPathsMapping; NULL when it leads nowhere. */
+/* Read one entry of documentPathsMapping; NULL if it has no path. */
 static ApiMapping *
 ReadMapping(const JNode *node, const char *place, Problem *problems)
 {
@@ -144,6 +162,10 @@ ReadMapping(const JNode *node, const char *place, Problem *problems)
 	return ApiReadCheckPath(mapping->path, "path", mapping->place, problems) ? mapping : NULL;
 }
 
+/*
+ * Read documentPathsMapping: what the places of the document mean.  Its keys
+ * are names of the domain model, and are used in messages only.
+ */
 static void
 ReadMappings(ApiResource *resource, const JNode *node, Problem *problems)
 {
@@ -161,7 +183,7 @@ ReadMappings(ApiResource *resource, const JNode *node, Problem *problems)
 	}
 }
 
-/* A field of queryFieldMapping: one entry for each of its paths. */
+/* Read a field of queryFieldMapping, one entry for each of its paths. */
 static void
 ReadQuery(ApiResource *resource, const JNode *field, Problem *problems)
 {
@@ -191,7 +213,7 @@ ReadQuery(ApiResource *resource, const JNode *field, Problem *problems)
 	}
 }
 
-/* Fields are found in any case, and some names are taken by paging. */
+/* Fields are found in any case, and paging has taken some names. */
 static void
 CheckQueryName(const JNode *field, const char *place, Problem *problems)
 {
@@ -206,6 +228,7 @@ CheckQueryName(const JNode *field, const char *place, Problem *problems)
 					  field->name, other->name);
 }
 
+/* Read the fields that documents can be queried by. */
 static void
 ReadQueries(ApiResource *resource, const JNode *node, Problem *problems)
 {
@@ -221,6 +244,10 @@ ReadQueries(ApiResource *resource, const JNode *node, Problem *problems)
 	}
 }
 
+/*
+ * Read the names that the author gave to places.  Whether the path exists is
+ * found out when the name is used.
+ */
 static void
 ReadNameOverrides(ApiResource *resource, const JNode *overrides,
 				  const char *place, Problem *problems)
@@ -240,6 +267,7 @@ ReadNameOverrides(ApiResource *resource, const JNode *overrides,
 	}
 }
 
+/* Read the hints about names of tables and columns. */
 static void
 ReadRelational(ApiResource *resource, const JNode *node, Problem *problems)
 {
@@ -265,6 +293,10 @@ ReadRelational(ApiResource *resource, const JNode *node, Problem *problems)
 		ProblemAt(problems, place, "descriptors share a table whose names cannot be overridden.");
 }
 
+/*
+ * Read the digits of decimals, which a JSON schema has no words for.  Either
+ * number may be missing.  Repeated entries must agree.
+ */
 static void
 ReadDecimals(ApiResource *resource, const JNode *node, Problem *problems)
 {
@@ -301,7 +333,13 @@ ReadDecimals(ApiResource *resource, const JNode *node, Problem *problems)
 	}
 }
 
-/* One constraint; nested ones are made absolute and stand beside it. */
+/*
+ * Read a constraint and those nested in it.
+ *
+ * Paths of a nested constraint are relative to one element of "basePath".
+ * They are made absolute: a constraint always holds within one parent, which
+ * the absolute path says as well.
+ */
 static void
 ReadUniqueness(ApiResource *resource, const JNode *node, const char *base,
 			   Problem *problems)
@@ -336,6 +374,10 @@ ReadUniqueness(ApiResource *resource, const JNode *node, const char *base,
 	}
 }
 
+/*
+ * Read what must be unique within arrays, and which values of the document
+ * must be equal.
+ */
 static void
 ReadConstraints(ApiResource *resource, const JNode *node, Problem *problems)
 {
@@ -345,8 +387,12 @@ ReadConstraints(ApiResource *resource, const JNode *node, Problem *problems)
 									  false, resource->place, problems);
 
 	if (uniques)
+	{
 		foreach_child(child, uniques)
+		{
 			ReadUniqueness(resource, child, "$", problems);
+		}
+	}
 	if (equals == NULL)
 		return;
 	foreach_child(child, equals)
@@ -364,7 +410,11 @@ ReadConstraints(ApiResource *resource, const JNode *node, Problem *problems)
 	}
 }
 
-/* The lists of paths whose values may be coerced. */
+/*
+ * Read the lists of paths whose values may be coerced.  They are incomplete
+ * in real files, so coercion follows the JSON schema; the lists are read to
+ * find contradictions.
+ */
 static void
 ReadTypedPaths(ApiResource *resource, const JNode *node, Problem *problems)
 {
@@ -389,7 +439,7 @@ ReadTypedPaths(ApiResource *resource, const JNode *node, Problem *problems)
 	}
 }
 
-/* One entry of commonExtensionOverrides, for each of its locations. */
+/* Read one entry of commonExtensionOverrides, once for each of its locations. */
 static void
 ReadCommonExtension(ApiResource *resource, const JNode *node,
 					const char *place, Problem *problems)
@@ -418,6 +468,7 @@ ReadCommonExtension(ApiResource *resource, const JNode *node,
 	}
 }
 
+/* Read the extensions of parts that many resources share. */
 static void
 ReadCommonExtensions(ApiResource *resource, const JNode *node,
 					 Problem *problems)
@@ -429,12 +480,21 @@ ReadCommonExtensions(ApiResource *resource, const JNode *node,
 	if (list == NULL)
 		return;
 	foreach_child(child, list)
+	{
 		ReadCommonExtension(resource, child, place, problems);
+	}
 	if (list->nchildren > 0 && !resource->extension)
 		ProblemAt(problems, place, "only a resource extension can have these.");
 }
 
-/* What a subclass says of its superclass. */
+/*
+ * Read what a subclass says of its superclass.
+ *
+ * There are two kinds.  A "domainEntity" (School) has an identity of one
+ * value under a name of its own, and "superclassIdentityJsonPath" is the name
+ * of that value in the superclass.  An "association" has the identity of its
+ * superclass, path by path.
+ */
 static void
 ReadSubclass(ApiResource *resource, const JNode *node, Problem *problems)
 {
@@ -464,7 +524,11 @@ ReadSubclass(ApiResource *resource, const JNode *node, Problem *problems)
 		ProblemAt(problems, resource->place, "\"superclassIdentityJsonPath\" is missing.");
 }
 
-/* Kinds of resources exclude each other, and say what an identity may be. */
+/*
+ * Kinds of resources exclude each other.  Descriptors are identified by
+ * "namespace#codeValue" and extensions by what they extend, so neither lists
+ * an identity.
+ */
 static void
 CheckKinds(const ApiResource *resource, Problem *problems)
 {
@@ -485,6 +549,7 @@ CheckKinds(const ApiResource *resource, Problem *problems)
 		ProblemAt(problems, resource->place, "the identity of the school year enumeration must be $.schoolYear alone.");
 }
 
+/* Read the paths of the identity, in the order in which they are hashed. */
 static void
 ReadIdentity(ApiResource *resource, const JNode *node, Problem *problems)
 {
@@ -492,13 +557,18 @@ ReadIdentity(ApiResource *resource, const JNode *node, Problem *problems)
 	ListCell   *cell;
 
 	foreach(cell, paths)
+	{
 		if (ApiReadCheckPath(lfirst(cell), "identityJsonPaths", resource->place, problems))
-		resource->identity_paths = lappend(resource->identity_paths, lfirst(cell));
+			resource->identity_paths = lappend(resource->identity_paths, lfirst(cell));
+	}
 	if (resource->identity_paths != NIL || paths == NIL)
 		CheckKinds(resource, problems);
 }
 
-/* The JSON schema; some names at its root are the engine's own. */
+/*
+ * Read the JSON schema.  Names that documents have in responses cannot be
+ * properties of its root.
+ */
 static void
 ReadSchema(ApiResource *resource, const JNode *node, Problem *problems)
 {
@@ -521,13 +591,13 @@ ReadSchema(ApiResource *resource, const JNode *node, Problem *problems)
 	{
 		const char *name = ((SchemaProperty *) lfirst(cell))->name;
 
-		/* In an upsert, "id" is refused in any case. */
+		/* An upsert refuses "id" in any case. */
 		if (pg_strcasecmp(name, "id") == 0 && strcmp(name, "id") != 0)
 			ProblemAt(problems, resource->place, "\"%s\" cannot be a property: it reads like \"id\".", name);
 	}
 }
 
-/* The names of a resource; false when it has none to go by. */
+/* Read the names of a resource; false if it cannot be identified by them. */
 static bool
 ReadNames(ApiResource *resource, const JNode *node, Problem *problems)
 {
@@ -553,7 +623,11 @@ ReadNames(ApiResource *resource, const JNode *node, Problem *problems)
 	return true;
 }
 
-/* Read one resource; NULL when it cannot even be named. */
+/*
+ * Read one resource; NULL if it cannot even be named.  Kinds are read before
+ * the other members, because those depend on them; the JSON schema of an
+ * extension, for example, has other rules.
+ */
 ApiResource *
 ApiResourceRead(ApiProject *project, const JNode *node, Problem *problems)
 {

@@ -1,10 +1,17 @@
 /*
  * apischema.c
- *		Reading ApiSchema files: projects, and how they come together.
+ *		Reading ApiSchema files: projects, and how they are merged.
  *
- * Everything that is wrong is collected, with its place, before anything is
- * refused.  A resource that was found broken is kept by its name, so that who
- * refers to it is not blamed too, but nothing is built on it.
+ * A file holds one project: the core, or an extension of it.  Extensions come
+ * as files of their own, which are made without knowing each other, so what
+ * they say is merged here: an extension of a resource repeats the path down
+ * to where it adds something, and everything new is below "_ext.{project}".
+ * The result is one description per stored resource, as if it had been
+ * written in one file.
+ *
+ * Everything that is wrong is collected, with its place, before the deploy is
+ * refused.  A resource that was found broken is kept by its name, so that no
+ * problem is reported for references to it, but nothing is built on it.
  */
 #include "postgres.h"
 
@@ -34,6 +41,11 @@ static const char *const abstract_members[] = {
 /* The width of the columns that hold versions. */
 #define MAX_VERSION 64
 
+/*
+ * Read one abstract resource: a name and an identity.  It has no JSON schema,
+ * because no document is stored under its name; its columns are found through
+ * its subclasses.
+ */
 static ApiAbstract *
 ReadAbstract(ApiProject *project, const JNode *node, Problem *problems)
 {
@@ -62,6 +74,7 @@ ReadAbstract(ApiProject *project, const JNode *node, Problem *problems)
 	return abstract;
 }
 
+/* Read the abstract resources of a project. */
 static void
 ReadAbstracts(ApiProject *project, const char *place, Problem *problems)
 {
@@ -79,7 +92,10 @@ ReadAbstracts(ApiProject *project, const char *place, Problem *problems)
 	}
 }
 
-/* Does a mapping of names say something else than the resources? */
+/*
+ * Check that a map of names agrees with "resourceSchemas".  The file has three
+ * places for the same names; only "resourceSchemas" is used.
+ */
 static void
 CheckNameMapping(const ApiProject *project, const char *member, bool folded,
 				 const char *place, Problem *problems)
@@ -108,7 +124,10 @@ CheckNameMapping(const ApiProject *project, const char *member, bool folded,
 	}
 }
 
-/* Resources are found by name or endpoint, in any case. */
+/*
+ * Refuse two resources that a caller could mean by one name: both names and
+ * endpoints are accepted, in any case.
+ */
 static void
 CheckResourceNames(const ApiProject *project, Problem *problems)
 {
@@ -140,13 +159,20 @@ CheckResourceNames(const ApiProject *project, Problem *problems)
 	}
 }
 
-/* Letters and digits only; "_" of reserved names cannot come up. */
+/*
+ * Returns true for a schema of others.  The name has only letters and digits,
+ * so PostgreSQL's own ("pg_...") cannot occur.
+ */
 static bool
 SchemaNameIsTaken(const char *name)
 {
 	return strcmp(name, "dms") == 0 || strcmp(name, "public") == 0;
 }
 
+/*
+ * Read the names of a project.  They become parts of schema names, edge
+ * source keys and hashes, so they are restricted to plain characters.
+ */
 static void
 ReadProjectNames(ApiProject *project, const char *place, Problem *problems)
 {
@@ -171,7 +197,7 @@ ReadProjectNames(ApiProject *project, const char *place, Problem *problems)
 				  project->endpoint, project->schema_name);
 }
 
-/* The resources of a project, each for itself and their names together. */
+/* Read the resources of a project, and check their names together. */
 static void
 ReadResources(ApiProject *project, const JNode *resources, const char *place,
 			  Problem *problems)
@@ -188,7 +214,7 @@ ReadResources(ApiProject *project, const JNode *resources, const char *place,
 	CheckNameMapping(project, "caseInsensitiveEndpointNameMapping", true, place, problems);
 }
 
-/* All files must be of one format. */
+/* All files must have the same format version. */
 static void
 ReadVersion(ApiSchema *schema, const JNode *root, const char *place)
 {
@@ -204,7 +230,11 @@ ReadVersion(ApiSchema *schema, const JNode *root, const char *place)
 		ProblemAt(schema->problems, place, "\"apiSchemaVersion\" is %s, but %s in another file.", version, schema->format_version);
 }
 
-/* One file. */
+/*
+ * Read the project of one file.  Without names and resources the rest means
+ * nothing: then the schema is marked as broken, and not compiled to find more
+ * problems.
+ */
 static ApiProject *
 ReadProject(ApiSchema *schema, const JNode *root, const char *place)
 {
@@ -231,7 +261,7 @@ ReadProject(ApiSchema *schema, const JNode *root, const char *place)
 	return project;
 }
 
-/* The core first, then extensions by endpoint: order of files never matters. */
+/* The core first, then extensions by endpoint: the order of files never matters. */
 static int
 OrderOfProjects(const ApiProject *left, const ApiProject *right)
 {
@@ -240,12 +270,17 @@ OrderOfProjects(const ApiProject *left, const ApiProject *right)
 	return strcmp(left->endpoint, right->endpoint);
 }
 
+/* list_sort() comparator for projects. */
 static int
 CompareProjects(const ListCell *a, const ListCell *b)
 {
 	return OrderOfProjects(lfirst(a), lfirst(b));
 }
 
+/*
+ * There must be one core, and projects must differ in their names and
+ * database schemas.
+ */
 static void
 CheckProjects(ApiSchema *schema)
 {
@@ -281,7 +316,10 @@ CheckProjects(ApiSchema *schema)
 	schema->broken |= schema->problems->count > before;
 }
 
-/* The resource of the core that an extension extends: the same endpoint. */
+/*
+ * The resource of the core that an extension extends: it has the same name
+ * and endpoint.
+ */
 static ApiResource *
 ExtendedResource(ApiSchema *schema, const ApiResource *extension)
 {
@@ -299,7 +337,14 @@ ExtendedResource(ApiSchema *schema, const ApiResource *extension)
 	return NULL;
 }
 
-/* Hang a fragment at the place of the core's JSON schema that it names. */
+/*
+ * Add a fragment at the location of the core's JSON schema that it names.
+ *
+ * An extension of a "common" (an address, say) applies wherever the core uses
+ * it.  The generator writes the fragment once, with a list of locations such
+ * as "$.properties.addresses.items", instead of repeating the path as other
+ * extensions do.
+ */
 static void
 MergeCommonExtension(ApiResource *into, const ApiResource *from,
 					 const ApiCommonExtension *common, Problem *problems)
@@ -318,7 +363,7 @@ MergeCommonExtension(ApiResource *into, const ApiResource *from,
 	JsonSchemaMerge(site, &wrapper, from->project->endpoint, from->place, problems);
 }
 
-/* Is the place one that the extension has made? */
+/* Returns true if a path lies below "_ext" of the extension's own project. */
 static bool
 IsOfExtension(const ApiResource *extension, const char *path)
 {
@@ -328,17 +373,21 @@ IsOfExtension(const ApiResource *extension, const char *path)
 	return found != NULL && (found[strlen(own)] == '\0' || found[strlen(own)] == '.');
 }
 
+/* Returns true if the resource maps this path. */
 static bool
 HasMappingAt(const ApiResource *resource, const char *path)
 {
 	ListCell   *cell;
 
 	foreach(cell, resource->mappings)
+	{
 		if (strcmp(((ApiMapping *) lfirst(cell))->path, path) == 0)
-		return true;
+			return true;
+	}
 	return false;
 }
 
+/* Returns true if the resource gives the same digits to the same path. */
 static bool
 HasDecimal(const ApiResource *resource, const ApiDecimal *decimal)
 {
@@ -356,8 +405,9 @@ HasDecimal(const ApiResource *resource, const ApiDecimal *decimal)
 }
 
 /*
- * The tables of the core are the same whatever extends it: an extension says
- * nothing new of places that are not its own.
+ * Refuse what an extension says of places that are not its own: the tables of
+ * the core must be the same whatever extends it.  Repeating the digits of a
+ * decimal is harmless, and mapping a place again is reported by modelcheck.c.
  */
 static void
 RefuseForeignPlaces(const ApiResource *into, const ApiResource *from, Problem *problems)
@@ -387,7 +437,10 @@ RefuseForeignPlaces(const ApiResource *into, const ApiResource *from, Problem *p
 	}
 }
 
-/* Put what an extension says of a resource to what the core says. */
+/*
+ * Merge what an extension says of a resource into what the core says.  Real
+ * files repeat constraints of the core; modelbind.c drops the duplicates.
+ */
 static void
 MergeExtension(ApiResource *into, ApiResource *from, Problem *problems)
 {
@@ -414,6 +467,7 @@ MergeExtension(ApiResource *into, ApiResource *from, Problem *problems)
 	into->broken = problems->count > before;
 }
 
+/* list_sort() comparator for resources: by project, then by name. */
 static int
 CompareResources(const ListCell *a, const ListCell *b)
 {
@@ -424,7 +478,10 @@ CompareResources(const ListCell *a, const ListCell *b)
 	return order != 0 ? order : strcmp(left->name, right->name);
 }
 
-/* Is there an abstract resource that the resource's name or endpoint could mean? */
+/*
+ * Returns true if an abstract resource could be meant by the name or endpoint
+ * of a resource.
+ */
 static bool
 HasAbstractOfName(const ApiProject *project, const ApiResource *resource)
 {
@@ -440,7 +497,11 @@ HasAbstractOfName(const ApiProject *project, const ApiResource *resource)
 	return false;
 }
 
-/* Gather resources over all projects, extensions merged into what they extend. */
+/*
+ * Gather the resources of all projects, with extensions merged into the
+ * resources that they extend.  Projects are sorted, so the core comes first
+ * and is complete when the first extension is merged.
+ */
 static void
 GatherResources(ApiSchema *schema)
 {
@@ -496,8 +557,8 @@ ReadFile(ApiSchema *schema, int number, const char *json, int length)
 }
 
 /*
- * Read and merge.  What is wrong is in ->problems; the caller decides when to
- * refuse.
+ * Read and merge files.  Problems are collected in ->problems; the caller
+ * decides when to refuse.
  */
 ApiSchema *
 ApiSchemaRead(int nfiles, char **texts, int *lengths)
@@ -518,7 +579,7 @@ ApiSchemaRead(int nfiles, char **texts, int *lengths)
 	return schema;
 }
 
-/* Refuse the deploy if anything was found. */
+/* Refuse the deploy if any problem was found. */
 void
 ApiSchemaRefuse(ApiSchema *schema)
 {
@@ -529,6 +590,7 @@ ApiSchemaRefuse(ApiSchema *schema)
 					 schema->problems->count);
 }
 
+/* Returns true for the node "$.projectSchema". */
 static bool
 IsProjectNode(const JNode *node)
 {
@@ -537,8 +599,9 @@ IsProjectNode(const JNode *node)
 }
 
 /*
- * Documentation payloads, of the project or of one of its resources, do not
- * shape the store.  Deeper, such a name is one of the author's.
+ * Returns true for the documentation payloads of a project or resource, which
+ * do not shape the store and are left out of the hash.  Deeper in the file,
+ * such a name belongs to the schema's author.
  */
 static bool
 IsOpenApi(const JNode *member)
@@ -554,6 +617,7 @@ IsOpenApi(const JNode *member)
 		(strcmp(group->name, "resourceSchemas") == 0 || strcmp(group->name, "abstractResources") == 0);
 }
 
+/* list_sort() comparator for projects by endpoint alone, the order of the manifest. */
 static int
 CompareEndpoints(const ListCell *a, const ListCell *b)
 {
@@ -563,7 +627,8 @@ CompareEndpoints(const ListCell *a, const ListCell *b)
 
 /*
  * The hash of a schema: of a manifest of its projects, in which neither white
- * space nor the order of properties and files matters.
+ * space nor the order of members and files matters.  A deploy with the hash
+ * of what is deployed changes nothing.
  */
 char *
 ApiSchemaHash(const ApiSchema *schema, const char *mapping_version)

@@ -1,6 +1,11 @@
 /*
  * jsonschema.c
- *		The JSON schema of a resource: reading, merging extensions, paths.
+ *		The JSON schema of a resource: reading it, merging extensions,
+ *		following paths.
+ *
+ * ApiSchema files use a small part of JSON Schema: objects, arrays of
+ * objects, and scalars with a format, lengths, bounds or a pattern.  Anything
+ * else is refused, because a rule that is not understood could not be kept.
  */
 #include "postgres.h"
 
@@ -16,7 +21,7 @@
 /* Far deeper than any real document; keeps nonsense cheap. */
 #define MAX_SCHEMA_DEPTH 32
 
-/* What every read of a JSON schema needs. */
+/* State of reading one JSON schema. */
 typedef struct Reader
 {
 	const char *place;			/* the resource */
@@ -54,7 +59,7 @@ PlaceOf(const char *place, const char *path)
 	return psprintf("%s: %s", place, path);
 }
 
-/* A number that bounds a value, as it is written. */
+/* Read a bound of a value, as it is written. */
 static char *
 ReadBound(const JNode *node, const char *name, const char *place,
 		  Problem *problems)
@@ -73,7 +78,7 @@ ReadBound(const JNode *node, const char *name, const char *place,
 	return unconstify(char *, bound->text);
 }
 
-/* Bounds, either kind, of a numeric value. */
+/* Read the bounds of a number, inclusive or exclusive. */
 static void
 ReadBounds(const JNode *node, ValueModel *value, const char *place,
 		   Problem *problems)
@@ -110,7 +115,7 @@ IsBeyondInt4(const char *bound)
 		 ValueCompareNumbers(bound, VALUE_INT4_MOST) > 0);
 }
 
-/* Which type a string, by its format, is stored as. */
+/* Read a string.  Its format decides which type it is stored as. */
 static void
 ReadString(const JNode *node, ValueModel *value, const char *place,
 		   Problem *problems)
@@ -141,6 +146,10 @@ ReadString(const JNode *node, ValueModel *value, const char *place,
 		ProblemAt(problems, place, "the format \"%s\" is not supported for strings.", format);
 }
 
+/*
+ * Read an integer.  It is stored in 8 bytes if its format or one of its
+ * bounds says so.
+ */
 static void
 ReadInteger(const JNode *node, ValueModel *value, const char *place,
 			Problem *problems)
@@ -160,7 +169,10 @@ ReadInteger(const JNode *node, ValueModel *value, const char *place,
 	value->type = wide ? VALUE_INT8 : VALUE_INT4;
 }
 
-/* A number that is not whole; how precise is said elsewhere. */
+/*
+ * Read a number that need not be whole; its digits are in
+ * decimalPropertyValidationInfos.
+ */
 static void
 ReadNumber(const JNode *node, ValueModel *value, const char *place,
 		   Problem *problems)
@@ -174,6 +186,7 @@ ReadNumber(const JNode *node, ValueModel *value, const char *place,
 				  "the format \"%s\" is not supported for numbers.", format);
 }
 
+/* Read a boolean, which has no rules. */
 static void
 ReadBoolean(const JNode *node, ValueModel *value, const char *place,
 			Problem *problems)
@@ -181,6 +194,10 @@ ReadBoolean(const JNode *node, ValueModel *value, const char *place,
 	value->type = VALUE_BOOL;
 }
 
+/*
+ * list_sort() comparator for properties: byte order of names, the order in
+ * which documents are written.
+ */
 static int
 CompareProperties(const ListCell *a, const ListCell *b)
 {
@@ -188,7 +205,7 @@ CompareProperties(const ListCell *a, const ListCell *b)
 				  ((SchemaProperty *) lfirst(b))->name);
 }
 
-/* One member of an object. */
+/* Read one member of an object.  "_ext" is reserved for extensions. */
 static SchemaProperty *
 ReadProperty(Reader *reader, const JNode *node, const char *place)
 {
@@ -206,8 +223,11 @@ ReadProperty(Reader *reader, const JNode *node, const char *place)
 }
 
 /*
- * Members of an object, those that are required marked.  Extensions list names
- * that live under "_ext", so in them a name without a property is no fault.
+ * Read the members of an object, and mark those that are required.
+ *
+ * A resource extension lists names as required that exist only below "_ext",
+ * beside those of the core.  So a name without a property is a fault in other
+ * resources only.
  */
 static void
 ReadProperties(Reader *reader, SchemaNode *schema, const char *place)
@@ -222,9 +242,13 @@ ReadProperties(Reader *reader, SchemaNode *schema, const char *place)
 	(void) ApiReadBool(schema->source, "additionalProperties", place,
 					   reader->problems);
 	if (members != NULL)
+	{
 		foreach_child(child, members)
+		{
 			schema->properties = lappend(schema->properties,
 										 ReadProperty(reader, child, place));
+		}
+	}
 	list_sort(schema->properties, CompareProperties);
 	foreach(cell, required)
 	{
@@ -238,6 +262,10 @@ ReadProperties(Reader *reader, SchemaNode *schema, const char *place)
 	}
 }
 
+/*
+ * Read an array.  Elements must be objects, since each becomes a row with
+ * columns named by its properties.
+ */
 static void
 ReadArray(Reader *reader, SchemaNode *schema, const char *place)
 {
@@ -264,7 +292,7 @@ ReadArray(Reader *reader, SchemaNode *schema, const char *place)
 		ProblemAt(reader->problems, place, "an array of anything but objects is not supported.");
 }
 
-/* What each "type" of a JSON schema is read by. */
+/* How each "type" of a JSON schema is read. */
 static const struct SchemaType
 {
 	const char *name;
@@ -283,7 +311,7 @@ static const struct SchemaType
 	{"boolean", boolean_members, NULL, ReadBoolean},
 };
 
-/* Read by the node's "type". */
+/* Read a node by its "type". */
 static void
 ReadByType(Reader *reader, SchemaNode *schema, const char *place)
 {
@@ -310,7 +338,7 @@ ReadByType(Reader *reader, SchemaNode *schema, const char *place)
 		ProblemAt(reader->problems, place, "the type \"%s\" is not supported.", type);
 }
 
-/* Read a node and all below it. */
+/* Read a node and everything below it. */
 static SchemaNode *
 ReadSchemaNode(Reader *reader, const JNode *node)
 {
@@ -334,7 +362,7 @@ ReadSchemaNode(Reader *reader, const JNode *node)
 	return schema;
 }
 
-/* Read the JSON schema of a resource, or of a part of it. */
+/* Read the JSON schema of a resource, or of a fragment of it. */
 SchemaNode *
 JsonSchemaRead(const JNode *node, bool extension, const char *place,
 			   Problem *problems)
@@ -344,7 +372,7 @@ JsonSchemaRead(const JNode *node, bool extension, const char *place,
 	return ReadSchemaNode(&reader, node);
 }
 
-/* The property of that name; NULL when there is none. */
+/* The property of this name; NULL if there is none. */
 SchemaProperty *
 JsonSchemaFind(const SchemaNode *object, const char *name)
 {
@@ -360,17 +388,20 @@ JsonSchemaFind(const SchemaNode *object, const char *name)
 	return NULL;
 }
 
-/* Descriptions may differ between two files that mean the same. */
+/*
+ * Returns true for the members whose text may differ between two files that
+ * mean the same.  Below "properties" such a name is a property.
+ */
 static bool
 IsDescription(const JNode *member)
 {
-	/* As a property, it is one. */
 	if (member->parent->name != NULL && strcmp(member->parent->name, "properties") == 0)
 		return false;
 	return strcmp(member->name, "description") == 0 ||
 		strcmp(member->name, "title") == 0;
 }
 
+/* Returns true if two nodes were written in the same way, descriptions aside. */
 static bool
 SameSource(const JNode *a, const JNode *b)
 {
@@ -384,7 +415,11 @@ SameSource(const JNode *a, const JNode *b)
 	return strcmp(left.data, right.data) == 0;
 }
 
-/* What one extension adds below "_ext": only what is its own. */
+/*
+ * Merge what one extension adds below "_ext".  A project may describe a place
+ * both in its own document and as a common extension; then both must be the
+ * same.
+ */
 static void
 MergeExtensions(SchemaNode *into, SchemaNode *from, const char *endpoint,
 				const char *place, Problem *problems)
@@ -410,7 +445,7 @@ MergeExtensions(SchemaNode *into, SchemaNode *from, const char *endpoint,
 	list_sort(into->properties, CompareProperties);
 }
 
-/* An object to hang extensions on. */
+/* Add the object that extensions are added to. */
 static SchemaNode *
 AddExtensionObject(SchemaNode *into, SchemaNode *from)
 {
@@ -426,9 +461,12 @@ AddExtensionObject(SchemaNode *into, SchemaNode *from)
 }
 
 /*
- * Lay the document as an extension sees it over the document of the core.
- * Both describe the objects and arrays on the way down; what is new hangs
- * below "_ext".  A place that both describe must be the same in both.
+ * Merge the document as an extension describes it into the document of the
+ * core.
+ *
+ * An extension repeats the objects and arrays on the way to what it adds, and
+ * may repeat more.  Places that both describe must be the same in both, and
+ * new ones must lie below "_ext".
  */
 void
 JsonSchemaMerge(SchemaNode *into, SchemaNode *from, const char *endpoint,
@@ -469,7 +507,10 @@ JsonSchemaMerge(SchemaNode *into, SchemaNode *from, const char *endpoint,
 	}
 }
 
-/* The node at a location such as "$.properties.addresses.items". */
+/*
+ * The node at a location in the schema itself, such as
+ * "$.properties.addresses.items".
+ */
 SchemaNode *
 JsonSchemaAtLocation(SchemaNode *root, const char *location)
 {
@@ -499,7 +540,10 @@ JsonSchemaAtLocation(SchemaNode *root, const char *location)
 	return node;
 }
 
-/* Does a JSON path lead to a place of the schema?  *leaf is that place. */
+/*
+ * Returns true if a JSON path of the document leads to a place of the schema,
+ * which is then *leaf.
+ */
 bool
 JsonSchemaPathExists(const SchemaNode *root, const char *path,
 					 const SchemaNode **leaf)
@@ -531,7 +575,7 @@ JsonSchemaPathExists(const SchemaNode *root, const char *path,
 	return true;
 }
 
-/* What ApiSchema calls the type of a value; NULL for objects and arrays. */
+/* The word that ApiSchema has for the type of a value; NULL for objects and arrays. */
 const char *
 JsonSchemaTypeName(const SchemaNode *node)
 {

@@ -11,6 +11,7 @@
 #include "schema/modelgraph.h"
 #include "schema/modeltables.h"
 
+/* Add an entry with an empty model to the set. */
 static ModelEntry *
 NewEntry(ModelSet *set, const ApiProject *project, const char *name,
 		 const char *place)
@@ -28,6 +29,10 @@ NewEntry(ModelSet *set, const ApiProject *project, const char *name,
 	return entry;
 }
 
+/*
+ * Add an entry for each resource and each abstract resource, so that every
+ * step finds all others by name.
+ */
 static void
 AddEntries(ModelSet *set)
 {
@@ -54,7 +59,10 @@ AddEntries(ModelSet *set)
 	}
 }
 
-/* Run a step for every resource, or every abstract one, that can be read. */
+/*
+ * Run a step for all resources, or all abstract ones, except those whose
+ * files were found broken.
+ */
 static void
 ForEach(ModelSet *set, bool abstract, void (*step) (ModelSet *, ModelEntry *))
 {
@@ -71,8 +79,8 @@ ForEach(ModelSet *set, bool abstract, void (*step) (ModelSet *, ModelEntry *))
 }
 
 /*
- * An abstract resource without subclasses is no resource: a core may leave
- * them to its extensions.  Whoever refers to it was told so.
+ * Drop abstract resources without subclasses.  A core may define them for its
+ * extensions; a reference to one was reported when it was bound.
  */
 static void
 DropEmptyAbstracts(ModelSet *set)
@@ -89,9 +97,21 @@ DropEmptyAbstracts(ModelSet *set)
 }
 
 /*
- * Compile the models.  Each step relies on the ones before it, but goes on
- * where they found problems, so that one deploy lists as much as it can.  What
- * follows from a whole set of models waits until there are none.
+ * Compile the models of a schema.
+ *
+ * Each step relies on those before it:
+ *
+ * Tables come first, because everything else is found in them by JSON path.
+ * Metadata is checked against them next, so that the list of problems begins
+ * with their causes.  Superclasses are found before references are bound,
+ * because a reference to an abstract resource is bound through one of its
+ * subclasses.  Constraints use the columns of references.  Abstract resources
+ * copy the bound identity of their subclasses.  Types of members are compared
+ * when all identities are known, and ranks need all references.
+ *
+ * Steps go on where earlier ones found problems, so that one deploy lists as
+ * many as possible.  Load order and projections follow edges of the whole
+ * graph, so they wait until there are no problems.
  */
 ModelSet *
 ModelBuildSet(ApiSchema *schema)
