@@ -1,6 +1,6 @@
 /*
  * model.h
- *		What a resource looks like: its JSON, its tables, and how they meet.
+ *		The model of a resource: its JSON, its tables, and how they correspond.
  *
  * A deploy compiles one ResourceModel per resource from the ApiSchema and
  * stores it as JSON; a session loads the models of the resources it touches.
@@ -10,9 +10,9 @@
  * Members marked "derived" follow from others.  They are not stored, so that
  * there is nothing in a stored model that could contradict itself: loading one
  * derives them (modelsound.c).  Only abstract resources, which have no document
- * to derive anything from, are stored with all members.
+ * to derive anything from, are stored with all members (but rewritten patterns).
  *
- * Words: a *scope* is a place in the document where an object stands (the
+ * Words: a *scope* is a place of the document that holds an object (the
  * document itself, an inlined object, an element of an array, a reference, an
  * extension); a *property* is a member of a scope.  JSON paths use ".name" and
  * "[*]".
@@ -91,7 +91,7 @@ typedef enum ColumnRole
 	COLUMN_DISCRIMINATOR		/* dms.Descriptor: {project}:{resource} */
 } ColumnRole;
 
-/* What a value may be.  Lengths and bounds of -1 or NULL: no limit. */
+/* The rules of a value.  Lengths and bounds of -1 or NULL: no limit. */
 typedef struct ValueModel
 {
 	int			type;			/* ValueType */
@@ -142,7 +142,7 @@ typedef struct ColumnModel
 	bool		required;		/* derived */
 	bool		identity;		/* derived: part of the natural key */
 	int			reference;
-	char	   *foreign_key;	/* constraint on this column alone */
+	char	   *foreign_key;	/* constraint of a reference; else NULL */
 } ColumnModel;
 
 typedef struct UniqueModel
@@ -265,7 +265,7 @@ typedef struct UniquenessModel
 	char	   *array_path;		/* ends in "[*]" */
 	char	  **members;		/* relative to the element: ".city" */
 	int			nmembers;
-	char	   *constraint;		/* what the database enforces; NULL: nothing */
+	char	   *constraint;		/* that enforces it in the database; or NULL */
 } UniquenessModel;
 
 typedef struct EqualityModel

@@ -1,14 +1,14 @@
 /*
  * modelcache.c
- *		Loading models by name, and letting go of them.
+ *		Loading models by name, and releasing them.
  *
- * A model is loaded when its resource is first touched.  When a deploy has
- * changed the stored models, all that were loaded are retired: the next look-up
- * loads anew, and the old ones are freed at the end of the transaction, when
- * nobody can be using them any more.
+ * A model is loaded when its resource is first used.  When a deploy has
+ * changed the stored models, all that were loaded are retired: the next
+ * lookup loads anew, and the old ones are freed at the end of the
+ * transaction, when they can no longer be in use.
  *
- * Prepared plans take much more memory than models.  A session that works its
- * way through hundreds of resources keeps the plans of the ones used last.
+ * Prepared plans take much more memory than models.  A session that uses
+ * hundreds of resources keeps the plans of those that were used last.
  */
 #include "postgres.h"
 
@@ -25,7 +25,7 @@
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
 
-/* A name has many spellings; nobody needs all of them. */
+/* A name has many spellings; more than this many are not kept. */
 #define MAX_SPELLINGS 4096
 
 /* "project/resource" as a caller spells it, to the resource; "/" before endpoints. */
@@ -35,7 +35,7 @@ typedef struct SpelledName
 	Resource   *resource;
 } SpelledName;
 
-/* All that was loaded from one state of the stored models. */
+/* The models that were loaded from one state of the store. */
 typedef struct Generation
 {
 	uint64		number;
@@ -77,7 +77,7 @@ static Statement find_by_endpoint = {
 	.argtypes = find_types,
 };
 
-/* Let go of the plans of a resource. */
+/* Release the plans of a resource. */
 static void
 ForgetPlans(Resource *resource)
 {
@@ -104,7 +104,10 @@ ForgetPlans(Resource *resource)
 	StatementForget(&resource->verify);
 }
 
-/* At the end of a transaction nobody uses a retired generation any more. */
+/*
+ * Free retired generations at the end of a transaction, when they are no
+ * longer in use.
+ */
 static void
 FreeRetired(XactEvent event, void *arg)
 {
@@ -123,18 +126,22 @@ FreeRetired(XactEvent event, void *arg)
 	}
 }
 
+/* Define the settings of this module, and register its callback. */
 void
 ModelCacheInit(void)
 {
 	DefineCustomIntVariable("dms.cached_plans",
 							"Resources whose prepared plans a session keeps.",
-							"Plans of resources that were not used for longest are let go first.",
+							"Plans of resources that were not used for longest are released first.",
 							&cached_plans, 64, 1, 10000, PGC_USERSET, 0,
 							NULL, NULL, NULL);
 	RegisterXactCallback(FreeRetired, NULL);
 }
 
-/* The generation of the stored models as they are now. */
+/*
+ * The generation of the models as they are stored now.  Retires the one
+ * before it if a deploy has changed them.
+ */
 static Generation *
 CurrentGeneration(void)
 {
@@ -164,7 +171,7 @@ CurrentGeneration(void)
 	return generation;
 }
 
-/* Is this resource loaded, under whatever spelling? */
+/* The resource if it is loaded, under whatever spelling; else NULL. */
 static Resource *
 FindLoaded(const Generation *generation, const char *project, const char *name)
 {
@@ -174,7 +181,10 @@ FindLoaded(const Generation *generation, const char *project, const char *name)
 	return NULL;
 }
 
-/* A model that is stored under the name of another would be loaded again and again. */
+/*
+ * Refuse a model that is stored under the name of another: it would be loaded
+ * again and again.
+ */
 static void
 RequireNames(const ResourceModel *model, const char *project, const char *resource)
 {
@@ -208,7 +218,7 @@ LoadResource(Generation *generation, const char *project, const char *name, cons
 	return resource;
 }
 
-/* Look for the name that dms.Document has; NULL when there is no such model. */
+/* Look up a resource by the names that dms.Document has; NULL if there is none. */
 static Resource *
 ReadByName(Generation *generation, const char *project, const char *resource)
 {
@@ -227,7 +237,10 @@ ReadByName(Generation *generation, const char *project, const char *resource)
 	return LoadResource(generation, project, resource, TextDatumGetCString(rows.values[2]));
 }
 
-/* Look for a name by SQL: an endpoint's, or any name in any case. */
+/*
+ * Look up a resource by its endpoint, or by any of its names in any case;
+ * NULL if there is none.
+ */
 static Resource *
 ReadByQuery(Generation *generation, const char *project, const char *resource,
 			bool endpoint)
@@ -242,9 +255,9 @@ ReadByQuery(Generation *generation, const char *project, const char *resource,
 }
 
 /*
- * Read the model of a name as spelled; NULL when there is none.  As it is now:
- * the snapshot of the caller may be older than the deploy that made us look,
- * and what is loaded is kept.
+ * Read the model of a name as it is spelled; NULL if there is none.  It is
+ * read as it is now: the snapshot of the caller may be older than the deploy
+ * that made us look, and the model is kept.
  */
 static Resource *
 ReadResource(Generation *generation, const char *project, const char *resource,
@@ -264,8 +277,9 @@ ReadResource(Generation *generation, const char *project, const char *resource,
 }
 
 /*
- * Keep the plans of the resources that were used last.  While a statement of
- * ours runs, whose trigger called us, its plan may be among the others: later.
+ * Keep the plans of the resources that were used last.  Does nothing while
+ * one of our statements runs, whose trigger called us: its plan could be
+ * released.
  */
 static void
 BoundPlans(Generation *generation, const Resource *keep)
@@ -355,8 +369,8 @@ ModelCacheFind(const char *project, const char *resource)
 }
 
 /*
- * Are both the same resource?  One that was found before the session had to load
- * everything anew is not at the same place.
+ * Returns true if both are the same resource.  Pointers may differ, if the
+ * session had to load all models again in between.
  */
 bool
 ModelCacheSame(const Resource *left, const Resource *right)
@@ -367,7 +381,7 @@ ModelCacheSame(const Resource *left, const Resource *right)
 		strcmp(left->model->resource, right->model->resource) == 0;
 }
 
-/* Abstract resources have no documents of their own. */
+/* Refuse an abstract resource, which has no documents of its own. */
 void
 ModelCacheRefuseAbstract(const Resource *resource)
 {

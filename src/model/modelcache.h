@@ -38,9 +38,10 @@ typedef struct Resource
 	struct JoinScan **joins;	/* the same, for reads without a statement */
 	Statement  *equalities;		/* documents that break a constraint, as
 								 * model->equalities */
-	Statement	lock_root;		/* what foreign keys point at, for a delete */
+	Statement	lock_root;		/* rows that foreign keys point at, for a
+								 * delete */
 	Statement	lock_member;
-	Statement	clear;			/* what deleting a document deletes; never run */
+	Statement	clear;			/* as the delete trigger; checked, never run */
 	Statement	verify;			/* edges that differ from the columns */
 	Statement	queries[RESOURCE_QUERIES];
 	uint64		query_uses[RESOURCE_QUERIES];	/* when each was last used */

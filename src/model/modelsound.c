@@ -1,16 +1,18 @@
 /*
  * modelsound.c
- *		Completing a model that was read, and refusing one that is not sound.
+ *		Completing a model that was read, and refusing one that is not
+ *		sound.
  *
- * The store's owner can write to dms.ResourceModel, so a stored model is input.
- * Whatever the code relies on either has no second place in the stored form
- * that could contradict the first (it is derived here), or is checked here:
- * indexes are within their arrays; every scope, table, column and reference is
- * named by exactly one property; paths lead to values; values of an identity
- * are required on the whole way to them.  A model that is sound may still be
- * wrong, for example name a column that does not exist; then statements fail.
+ * The owner of the store can write to dms.ResourceModel, so a stored model is
+ * input.  Everything that the code relies on either has no second place in
+ * the stored form that could contradict the first (it is derived here), or is
+ * checked here: indexes are within their arrays; every scope, table, column
+ * and reference is named by exactly one property; paths lead to values;
+ * values of an identity are required all the way to them.  A model that is
+ * sound may still be wrong, for example name a column that does not exist;
+ * then statements fail.
  *
- * The walk over scopes is that of modeltables.c, which made the model.
+ * The walk over scopes is the same as in modeltables.c, which made the model.
  */
 #include "postgres.h"
 
@@ -24,7 +26,7 @@
 #define EXTENSIONS "_ext"
 #define DESCRIPTOR_PATH "$.descriptor"
 
-/* Where the walk over scopes is. */
+/* State of the walk over scopes. */
 typedef struct Place
 {
 	int			scope;
@@ -33,12 +35,12 @@ typedef struct Place
 	bool		always;			/* exists whenever the row does */
 } Place;
 
-/* What a path leads to. */
+/* The value that a path leads to. */
 typedef struct FoundValue
 {
 	const PropertyModel *property;
 	int			reference;		/* the reference that it is a member of */
-	bool		required;		/* on the whole way */
+	bool		required;		/* all the way from the root */
 	bool		of_root;		/* in the row of the root */
 } FoundValue;
 
@@ -47,6 +49,7 @@ static void CompleteScope(ResourceModel *model, const Place *place);
 /* Refuse the model unless the condition holds. */
 #define Require(model, condition) RequireThat(model, condition, #condition)
 
+/* Refuse the model unless the condition holds. */
 static void
 RequireThat(const ResourceModel *model, bool sound, const char *condition)
 {
@@ -72,7 +75,7 @@ RequireLink(const ResourceModel *model, int link, int n)
 	Require(model, link >= -1 && link < n);
 }
 
-/* Require a number that stands for a ValueType. */
+/* Require the number of a ValueType. */
 static void
 RequireType(const ResourceModel *model, int type)
 {
@@ -100,6 +103,7 @@ RequireValue(const ResourceModel *model, const ValueModel *value)
 	RequireBound(model, value->maximum);
 }
 
+/* Returns true if both names exist and are equal. */
 static bool
 SameName(const char *left, const char *right)
 {
@@ -121,7 +125,7 @@ CompletePattern(const ResourceModel *model, ValueModel *value)
 
 /* --- scopes, tables, columns ---------------------------------------------- */
 
-/* The values of key columns and references are numbers without further rules. */
+/* Key columns and references hold numbers without further rules. */
 static void
 SetNumber(ColumnModel *column, ColumnRole role, ValueType type)
 {
@@ -131,7 +135,7 @@ SetNumber(ColumnModel *column, ColumnRole role, ValueType type)
 	column->value.precision = column->value.scale = -1;
 }
 
-/* Complete a table; a property has just named it, for the first time. */
+/* Complete a table.  A property has just named it, for the first time. */
 static void
 CompleteTable(ResourceModel *model, int number, TableKind kind, int parent, char *path)
 {
@@ -186,6 +190,7 @@ CompleteReference(ResourceModel *model, const Place *place, PropertyModel *prope
 	return reference;
 }
 
+/* Complete a scalar, whose rules are stored with its column. */
 static void
 CompleteScalar(ResourceModel *model, const Place *place, PropertyModel *property, char *path)
 {
@@ -198,6 +203,10 @@ CompleteScalar(ResourceModel *model, const Place *place, PropertyModel *property
 	CompletePattern(model, &property->value);
 }
 
+/*
+ * Complete a descriptor: its rules are those of the URI, but the column holds
+ * a DocumentId.
+ */
 static void
 CompleteDescriptorValue(ResourceModel *model, const Place *place, PropertyModel *property, char *path)
 {
@@ -233,7 +242,7 @@ FindProperty(const ScopeModel *scope, const char *name, size_t length)
 	return NULL;
 }
 
-/* Links that a kind of property does not use are none. */
+/* Require that links which a kind of property does not use are none. */
 static void
 RequireLinks(const ResourceModel *model, const PropertyModel *property)
 {
@@ -247,7 +256,7 @@ RequireLinks(const ResourceModel *model, const PropertyModel *property)
 	Require(model, has_scope || property->scope == -1);
 }
 
-/* A reference object holds the members of the reference, and nothing else. */
+/* Complete the members of a reference.  Its object holds these and nothing else. */
 static void
 CompleteMembers(ResourceModel *model, ReferenceModel *reference, const ScopeModel *scope)
 {
@@ -293,6 +302,7 @@ EnterScope(ResourceModel *model, const Place *place)
 	return scope;
 }
 
+/* Complete a reference to a document, and the object that holds its members. */
 static void
 CompleteDocumentReference(ResourceModel *model, const Place *place, PropertyModel *property, char *path)
 {
@@ -305,7 +315,7 @@ CompleteDocumentReference(ResourceModel *model, const Place *place, PropertyMode
 	CompleteMembers(model, reference, EnterScope(model, &inside));
 }
 
-/* An array or an extension has a table of its own. */
+/* Complete an array or an extension, which has a table of its own. */
 static void
 CompleteBelow(ResourceModel *model, const Place *place, const PropertyModel *property, char *path)
 {
@@ -317,7 +327,7 @@ CompleteBelow(ResourceModel *model, const Place *place, const PropertyModel *pro
 	CompleteScope(model, &below);
 }
 
-/* An object that is inlined into the row it belongs to. */
+/* Complete an object that is inlined into the row around it. */
 static void
 CompleteObject(ResourceModel *model, const Place *place, const PropertyModel *property, char *path)
 {
@@ -327,6 +337,7 @@ CompleteObject(ResourceModel *model, const Place *place, const PropertyModel *pr
 	CompleteScope(model, &inside);
 }
 
+/* Complete a property and everything below it.  Members occur in references only. */
 static void
 CompleteProperty(ResourceModel *model, const Place *place, PropertyModel *property)
 {
@@ -357,7 +368,7 @@ CompleteProperty(ResourceModel *model, const Place *place, PropertyModel *proper
 	Require(model, false);
 }
 
-/* Complete a scope and all below it. */
+/* Complete a scope and everything below it. */
 static void
 CompleteScope(ResourceModel *model, const Place *place)
 {
@@ -374,7 +385,7 @@ CompleteScope(ResourceModel *model, const Place *place)
 	}
 }
 
-/* Does an element hold one reference and nothing else, but for extensions? */
+/* Returns true if an element holds one reference and nothing else, extensions aside. */
 static bool
 IsBareReference(const ScopeModel *scope)
 {
@@ -404,7 +415,7 @@ CompleteBareReferences(ResourceModel *model)
 	}
 }
 
-/* --- what paths lead to --------------------------------------------------- */
+/* --- values of paths -------------------------------------------------------- */
 
 /* Follow a path from the root to a value; false if it leads to none. */
 static bool
@@ -430,7 +441,7 @@ FindValue(const ResourceModel *model, const char *path, FoundValue *found)
 		if (element != (property->kind == PROPERTY_ARRAY))
 			return false;
 		found->property = property;
-		/* A reference is complete, whatever its schema requires. */
+		/* A reference always has all its members. */
 		found->required = found->required && (property->required || property->kind == PROPERTY_MEMBER);
 		found->of_root = found->of_root && property->table == -1;
 		if (property->kind == PROPERTY_REFERENCE)
@@ -442,7 +453,7 @@ FindValue(const ResourceModel *model, const char *path, FoundValue *found)
 	return false;
 }
 
-/* Where the root has the value of a path: its column, or a member of a reference. */
+/* Find the value of a path in the root row: its column, or a member of a reference. */
 static void
 LocateRootValue(const ResourceModel *model, const FoundValue *found, int *column,
 				int *reference, int *member, int *type)
@@ -460,7 +471,7 @@ LocateRootValue(const ResourceModel *model, const FoundValue *found, int *column
 	*member = MemberNumber(&model->references[found->reference], property->name);
 }
 
-/* An identity value is there in every document. */
+/* Complete a value of the identity, which every document must have. */
 static void
 CompleteIdentity(ResourceModel *model, IdentityModel *identity)
 {
@@ -473,7 +484,10 @@ CompleteIdentity(ResourceModel *model, IdentityModel *identity)
 	model->tables[0].columns[identity->column].identity = true;
 }
 
-/* A query field is the id of the document, or a value that the root has. */
+/*
+ * Complete a path of a query field: the id of the document, or a value of the
+ * root row.
+ */
 static void
 CompleteQueryPath(ResourceModel *model, QueryPathModel *path)
 {
@@ -488,6 +502,7 @@ CompleteQueryPath(ResourceModel *model, QueryPathModel *path)
 	LocateRootValue(model, &found, &path->column, &path->reference, &path->member, &path->type);
 }
 
+/* Complete all query fields. */
 static void
 CompleteQueries(ResourceModel *model)
 {
@@ -506,7 +521,7 @@ IsArrayPath(const ResourceModel *model, const char *path)
 	return false;
 }
 
-/* What must be unique are values of elements, not of arrays in them. */
+/* Require that unique values are those of elements, not of arrays in them. */
 static void
 RequireUniqueness(const ResourceModel *model, const UniquenessModel *uniqueness)
 {
@@ -521,6 +536,7 @@ RequireUniqueness(const ResourceModel *model, const UniquenessModel *uniqueness)
 	}
 }
 
+/* Require that both ends of an equality are values. */
 static void
 RequireEquality(const ResourceModel *model, const EqualityModel *equality)
 {
@@ -532,7 +548,7 @@ RequireEquality(const ResourceModel *model, const EqualityModel *equality)
 
 /* --- descriptors ---------------------------------------------------------- */
 
-/* One of the two values that a descriptor's URI is made of. */
+/* Complete one of the two values that a descriptor's URI consists of. */
 static void
 CompleteUriPart(ResourceModel *model, const char *path)
 {
@@ -559,7 +575,10 @@ CompleteExtraColumn(ResourceModel *model, int number, const char *name, ColumnRo
 	return column;
 }
 
-/* A descriptor is identified by its URI, which has a column of its own. */
+/*
+ * Complete a descriptor.  It is identified by its URI, which has a column of
+ * its own.
+ */
 static void
 CompleteDescriptor(ResourceModel *model)
 {
@@ -583,7 +602,7 @@ CompleteDescriptor(ResourceModel *model)
 
 /* --- references and projections ------------------------------------------- */
 
-/* A projection reads the values of one identity, in order. */
+/* Complete a projection, which reads the values of one identity, in order. */
 static void
 CompleteProjection(ResourceModel *model, ProjectionModel *projection)
 {
@@ -607,7 +626,7 @@ CompleteProjection(ResourceModel *model, ProjectionModel *projection)
 	}
 }
 
-/* The first projection is that of the resource itself. */
+/* Require that the first projection is that of the resource itself. */
 static void
 RequireOwnProjection(const ResourceModel *model)
 {
@@ -621,7 +640,7 @@ RequireOwnProjection(const ResourceModel *model)
 		Require(model, SameName(own->values[i].path, model->identity[i].path));
 }
 
-/* A reference to a document is read by the projection of its target. */
+/* Require that a reference to a document is read by the projection of its target. */
 static void
 RequireTarget(const ResourceModel *model, const ReferenceModel *reference)
 {
@@ -644,6 +663,7 @@ RequireTarget(const ResourceModel *model, const ReferenceModel *reference)
 	}
 }
 
+/* Require that a reference can be read. */
 static void
 RequireReference(const ResourceModel *model, const ReferenceModel *reference)
 {
@@ -655,9 +675,10 @@ RequireReference(const ResourceModel *model, const ReferenceModel *reference)
 }
 
 /*
- * The key of an edge source follows from the place.  So does its id, but hashing
- * it would cost the first call of a session half a millisecond, most of it to set
- * the library up; the audit compares ids with dms.EdgeSource.
+ * Require that the key of an edge source follows from its place.  So does its
+ * id, but hashing it would cost the first call of a session half a
+ * millisecond, most of it to initialize the library; the audit compares ids
+ * with dms.EdgeSource.
  */
 static void
 RequireEdgeSource(const ResourceModel *model, const ReferenceModel *reference)
@@ -672,7 +693,7 @@ RequireEdgeSource(const ResourceModel *model, const ReferenceModel *reference)
 
 /* --- whole models --------------------------------------------------------- */
 
-/* Everything was named by a property, and unique keys are of columns that hold values. */
+/* Require that everything was named by a property. */
 static void
 RequireAllNamed(const ResourceModel *model)
 {
@@ -689,6 +710,7 @@ RequireAllNamed(const ResourceModel *model)
 	}
 }
 
+/* Require that unique keys are of columns that hold values. */
 static void
 RequireUniques(const ResourceModel *model, const TableModel *table)
 {
@@ -701,7 +723,7 @@ RequireUniques(const ResourceModel *model, const TableModel *table)
 		}
 }
 
-/* A document's superclass, its member table and its shared identity go together. */
+/* Require that superclass, member table and shared identity occur together. */
 static void
 RequireSuperclass(const ResourceModel *model)
 {
@@ -712,7 +734,7 @@ RequireSuperclass(const ResourceModel *model)
 	Require(model, model->superclass_path == NULL || (has && model->nidentity == 1));
 }
 
-/* Derive what is not stored of a resource that has documents. */
+/* Derive the members that are not stored of a resource that has documents. */
 static void
 CompleteConcrete(ResourceModel *model)
 {
@@ -732,7 +754,7 @@ CompleteConcrete(ResourceModel *model)
 	CompleteQueries(model);
 }
 
-/* Check what a complete model says of places in the document. */
+/* Check the paths of a complete model. */
 static void
 RequirePlaces(const ResourceModel *model)
 {
@@ -750,7 +772,7 @@ RequirePlaces(const ResourceModel *model)
 	MemoryContextDelete(scratch);
 }
 
-/* The view of an abstract resource: its id, and the columns of its identity. */
+/* Check the view of an abstract resource: its id, and the columns of its identity. */
 static void
 RequireView(const ResourceModel *model, const TableModel *view)
 {
@@ -772,7 +794,7 @@ RequireView(const ResourceModel *model, const TableModel *view)
 	}
 }
 
-/* Check an abstract resource, of which everything is stored. */
+/* Check an abstract resource, whose members are all stored. */
 static void
 RequireAbstract(const ResourceModel *model)
 {
@@ -799,7 +821,7 @@ RequireAbstract(const ResourceModel *model)
 	}
 }
 
-/* Derive what is not stored, and refuse the model unless it is sound. */
+/* Derive the members that are not stored, and refuse the model unless it is sound. */
 void
 ModelSoundComplete(ResourceModel *model)
 {

@@ -10,14 +10,14 @@
 #include "base/jsontree.h"
 #include "model/model.h"
 
-/* What a 4-byte integer can hold. */
+/* The range of a 4-byte integer. */
 #define VALUE_INT4_LEAST "-2147483648"
 #define VALUE_INT4_MOST "2147483647"
 
 /* Why a value is refused, and at which stage of the checks. */
 typedef struct ValueFault
 {
-	bool		decimal;		/* in the stage of decimals, behind the schema */
+	bool		decimal;		/* in the stage of decimals, after the schema */
 	const char *message;
 } ValueFault;
 

@@ -1,6 +1,6 @@
 /*
  * apiread.h
- *		Typed access to ApiSchema objects that collects what is wrong.
+ *		Typed access to ApiSchema objects that collects problems.
  */
 #ifndef DMS_APIREAD_H
 #define DMS_APIREAD_H

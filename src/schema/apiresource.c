@@ -63,7 +63,7 @@ static const char *const common_members[] = {
 	"insertionLocations", "projectEndpointName", "schemaFragment", NULL
 };
 
-/* Check a word that stands for the type of a value. */
+/* Check a word for the type of a value. */
 static void
 CheckType(const char *type, const char *place, Problem *problems)
 {

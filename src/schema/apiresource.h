@@ -46,7 +46,7 @@ typedef struct ApiTypedPath
 {
 	const char *list;
 	const char *path;
-	const char *type;			/* that the list stands for */
+	const char *type;			/* of all paths of the list */
 } ApiTypedPath;
 
 typedef struct ApiDecimal
@@ -118,7 +118,6 @@ typedef struct ApiResource
 	List	   *extended_by;	/* ApiResource of extension projects, merged */
 	bool		broken;			/* problems were found; build nothing on it */
 } ApiResource;
-
 
 extern ApiResource *ApiResourceRead(ApiProject *project, const JNode *node,
 									Problem *problems);

@@ -28,7 +28,6 @@ typedef struct ApiSchema
 	Problem    *problems;
 } ApiSchema;
 
-
 extern ApiSchema *ApiSchemaRead(int nfiles, char **texts, int *lengths);
 extern void ApiSchemaRefuse(ApiSchema *schema);
 extern char *ApiSchemaHash(const ApiSchema *schema, const char *mapping_version);

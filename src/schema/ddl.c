@@ -4,6 +4,7 @@
  *
  * Every object has a name that follows from the model, so that a violated
  * constraint can be traced back to a resource and a place in its document.
+ * Models are only read here.
  */
 #include "postgres.h"
 
@@ -19,7 +20,7 @@
 typedef struct NameEntry
 {
 	char		name[2 * NAMEDATALEN + 1];	/* schema.name; the hash key */
-	const char *what;
+	const char *what;			/* for messages */
 	bool		created;		/* a table that foreign keys can point at */
 } NameEntry;
 
@@ -28,10 +29,10 @@ typedef struct Writer
 	const ModelSet *set;
 	DdlPlan    *plan;
 	HTAB	   *names;
-	List	   *late;			/* foreign keys to tables not yet there */
+	List	   *late;			/* foreign keys to tables that come later */
 } Writer;
 
-/* A statement of a plan. */
+/* Make a statement of a plan. */
 DdlStatement *
 DdlStatementNew(const char *sql, bool creates_table)
 {
@@ -57,12 +58,14 @@ EmitTable(Writer *writer, const char *sql)
 	writer->plan->tables++;
 }
 
+/* A qualified name, quoted as necessary. */
 static char *
 Qualified(const char *schema, const char *name)
 {
 	return quote_qualified_identifier(schema, name);
 }
 
+/* The entry of a name, made if it is not there. */
 static NameEntry *
 LookUpName(Writer *writer, const char *schema, const char *name, bool *found)
 {
@@ -72,7 +75,10 @@ LookUpName(Writer *writer, const char *schema, const char *name, bool *found)
 	return hash_search(writer->names, key, HASH_ENTER, found);
 }
 
-/* Tables, views and indexes of a schema share one space of names. */
+/*
+ * Reserve a name.  Tables, views and indexes of a schema share one namespace;
+ * a collision is reported with both sides.
+ */
 static bool
 ReserveName(Writer *writer, const char *schema, const char *name,
 			const char *what)
@@ -121,7 +127,7 @@ DdlColumnType(const ColumnModel *column)
 	return "text";
 }
 
-/* "a, b, c" of a table's columns. */
+/* "a, b, c": the given columns of a table, or its first ones. */
 static char *
 ColumnList(const TableModel *table, const int *columns, int ncolumns)
 {
@@ -134,7 +140,10 @@ ColumnList(const TableModel *table, const int *columns, int ncolumns)
 	return list.data;
 }
 
-/* The table that a reference column's foreign key points at. */
+/*
+ * The table that the foreign key of a reference points at.  *key is its name
+ * among the reserved ones.
+ */
 static char *
 TargetTable(Writer *writer, const ReferenceModel *reference, char **key)
 {
@@ -152,7 +161,10 @@ TargetTable(Writer *writer, const ReferenceModel *reference, char **key)
 	return Qualified(schema, name);
 }
 
-/* A reference's foreign key: in the table if its target is there, else later. */
+/*
+ * Add the foreign key of a reference: to the table if its target exists by
+ * then, else as a statement of its own, later.
+ */
 static void
 AppendReferenceKey(Writer *writer, StringInfo body, const TableModel *table,
 				   const ColumnModel *column, const ReferenceModel *reference)
@@ -180,7 +192,10 @@ AppendReferenceKey(Writer *writer, StringInfo body, const TableModel *table,
 	writer->plan->foreign_keys++;
 }
 
-/* A row that belongs to another goes with it. */
+/*
+ * Add the foreign key of a collection or extension row to its parent row,
+ * with which it is deleted.
+ */
 static void
 AppendParentKey(Writer *writer, StringInfo body, const ResourceModel *model,
 				const TableModel *table)
@@ -195,6 +210,11 @@ AppendParentKey(Writer *writer, StringInfo body, const ResourceModel *model,
 	writer->plan->foreign_keys++;
 }
 
+/*
+ * Add a unique key.  It is deferrable, because elements or documents may swap
+ * values within one statement.  A missing value is a value here, so NULLs are
+ * not distinct.
+ */
 static void
 AppendUnique(Writer *writer, StringInfo body, const TableModel *table,
 			 const UniqueModel *unique)
@@ -212,7 +232,7 @@ AppendUnique(Writer *writer, StringInfo body, const TableModel *table,
 	writer->plan->indexes++;
 }
 
-/* CREATE TABLE with all its constraints. */
+/* Write CREATE TABLE with all constraints. */
 static void
 WriteTable(Writer *writer, const ModelEntry *entry, const TableModel *table)
 {
@@ -247,7 +267,7 @@ WriteTable(Writer *writer, const ModelEntry *entry, const TableModel *table)
 	EmitTable(writer, body.data);
 }
 
-/* Does a key of the table lead with this column? */
+/* Returns true if the primary key or a unique key begins with this column. */
 static bool
 KeyLeadsWith(const TableModel *table, int column)
 {
@@ -259,6 +279,10 @@ KeyLeadsWith(const TableModel *table, int column)
 	return false;
 }
 
+/*
+ * Write the index of a column, unless a key serves as one.  Text that may not
+ * fit into a B-tree entry gets a hash index.
+ */
 static void
 WriteIndex(Writer *writer, const TableModel *table, int column)
 {
@@ -279,7 +303,7 @@ WriteIndex(Writer *writer, const TableModel *table, int column)
 	writer->plan->indexes++;
 }
 
-/* Is a scalar of the root table asked for by a query field? */
+/* Returns true if a query field asks for this column of the root table. */
 static bool
 IsQueried(const ResourceModel *model, int column)
 {
@@ -290,6 +314,11 @@ IsQueried(const ResourceModel *model, int column)
 	return false;
 }
 
+/*
+ * Write the indexes of a table: one per foreign key, which deletes of the
+ * target search, and one per query field, except booleans, where an index
+ * would not help.
+ */
 static void
 WriteIndexes(Writer *writer, const ResourceModel *model, int table)
 {
@@ -305,7 +334,7 @@ WriteIndexes(Writer *writer, const ResourceModel *model, int table)
 	}
 }
 
-/* Comments say which place of which document a table or column holds. */
+/* Write comments that say which place of which document a table or column holds. */
 static void
 WriteComments(Writer *writer, const ModelEntry *entry, const TableModel *table)
 {
@@ -328,7 +357,7 @@ WriteComments(Writer *writer, const ModelEntry *entry, const TableModel *table)
 	}
 }
 
-/* The tables of one resource; descriptors share a core table. */
+/* Write the tables of one resource.  Descriptors share a core table. */
 static void
 WriteResource(Writer *writer, const ModelEntry *entry)
 {
@@ -350,14 +379,18 @@ WriteResource(Writer *writer, const ModelEntry *entry)
 	}
 }
 
-/* Is this an abstract resource, and was nothing found to be wrong with it? */
+/* Returns true for an abstract resource that could be bound. */
 static bool
 HasView(const ModelEntry *entry)
 {
 	return entry->model->kind == RESOURCE_ABSTRACT && entry->model->ntables > 0;
 }
 
-/* What references to an abstract resource point at. */
+/*
+ * Write the table that references to an abstract resource point at.  A
+ * foreign key cannot point at a view, and one to dms.Document would accept
+ * documents of any type.
+ */
 static void
 WriteMemberTable(Writer *writer, const ModelEntry *entry)
 {
@@ -381,7 +414,7 @@ WriteMemberTable(Writer *writer, const ModelEntry *entry)
 	writer->plan->indexes++;
 }
 
-/* One branch of an abstract resource's view. */
+/* Add one branch to an abstract resource's view. */
 static void
 AppendBranch(StringInfo body, const ModelEntry *abstract, const ModelEntry *subclass)
 {
@@ -405,6 +438,10 @@ AppendBranch(StringInfo body, const ModelEntry *abstract, const ModelEntry *subc
 					 Qualified(model->tables[0].schema, model->tables[0].name));
 }
 
+/*
+ * Write the view of an abstract resource over its subclasses.  It runs with
+ * the rights of its caller, as reads of tables do.
+ */
 static void
 WriteView(Writer *writer, const ModelEntry *entry)
 {
@@ -429,7 +466,7 @@ WriteView(Writer *writer, const ModelEntry *entry)
 						  quote_literal_cstr(psprintf("%s: identities of the documents of its subclasses", entry->place))));
 }
 
-/* Does a table refer to the resource that it belongs to? */
+/* Returns true if a table refers to the resource that it belongs to. */
 static bool
 RefersToItself(const ResourceModel *model, const TableModel *table)
 {
@@ -444,13 +481,14 @@ RefersToItself(const ResourceModel *model, const TableModel *table)
 	return false;
 }
 
-/* A document's type as the trigger knows it. */
+/* The type of a document as the delete trigger sees it. */
 static char *
 TypeName(const ResourceModel *model)
 {
 	return psprintf("%s:%s", model->project, model->resource);
 }
 
+/* Add a line of PL/pgSQL. */
 static void
 AppendIndented(StringInfo body, int depth, const char *line)
 {
@@ -459,6 +497,7 @@ AppendIndented(StringInfo body, int depth, const char *line)
 	appendStringInfo(body, "%s\n", line);
 }
 
+/* Add a statement that deletes the rows of deleted documents from a table. */
 static void
 AppendClearTable(StringInfo body, int depth, const char *schema, const char *table,
 				 const char *key)
@@ -468,9 +507,10 @@ AppendClearTable(StringInfo body, int depth, const char *schema, const char *tab
 }
 
 /*
- * What belonged to deleted documents of one type.  Collections go with their
- * document by foreign key, but too late if another one of the deleted
- * documents is what they refer to.  What is no resource is a descriptor.
+ * Add the statements that delete the rows of documents of one type.
+ * Collections are deleted with their document by foreign key, but too late if
+ * they refer to another one of the deleted documents.  A type that is no
+ * resource is a descriptor.
  */
 static void
 AppendClearing(StringInfo body, int depth, const ResourceModel *model)
@@ -488,7 +528,10 @@ AppendClearing(StringInfo body, int depth, const ResourceModel *model)
 	AppendIndented(body, depth, "END IF;");
 }
 
-/* Find the type by halves: hundreds of comparisons would cost every delete. */
+/*
+ * Add a binary search for the type: hundreds of comparisons in a row would
+ * slow down every delete.
+ */
 static void
 AppendClearingTree(StringInfo body, int depth, List *models, int low, int high)
 {
@@ -507,13 +550,14 @@ AppendClearingTree(StringInfo body, int depth, List *models, int low, int high)
 	AppendIndented(body, depth, "END IF;");
 }
 
+/* list_sort() comparator for models by type, in the order of the "C" collation. */
 static int
 CompareTypes(const ListCell *a, const ListCell *b)
 {
 	return strcmp(TypeName(lfirst(a)), TypeName(lfirst(b)));
 }
 
-/* The part of the delete trigger that knows the tables of the models. */
+/* The part of the delete trigger that names the tables of the models. */
 static char *
 ClearingOfModels(const ModelSet *set)
 {
@@ -557,6 +601,10 @@ TruncatedTables(const ModelSet *set)
 	return list.data;
 }
 
+/*
+ * list_sort() comparator for entries: a table follows those that it refers
+ * to, so most foreign keys can be written in the table.
+ */
 static int
 CompareLoadOrder(const ListCell *a, const ListCell *b)
 {
@@ -570,6 +618,7 @@ CompareLoadOrder(const ListCell *a, const ListCell *b)
 	return strcmp(left->model->resource, right->model->resource);
 }
 
+/* Start a plan.  dms.Descriptor exists already. */
 static Writer *
 NewWriter(const ModelSet *set)
 {
@@ -591,7 +640,11 @@ NewWriter(const ModelSet *set)
 	return writer;
 }
 
-/* All statements behind those of the core tables, in order. */
+/*
+ * Plan the statements that follow those of the core tables, in order.
+ * Triggers are written by dms.trigger_ddl(), from the texts that are planned
+ * here.
+ */
 DdlPlan *
 DdlPlanModels(const ModelSet *set)
 {
@@ -604,14 +657,18 @@ DdlPlanModels(const ModelSet *set)
 		Emit(writer, psprintf("CREATE SCHEMA IF NOT EXISTS %s",
 							  quote_identifier(((ApiProject *) lfirst(cell))->schema_name)));
 	foreach(cell, ordered)
+	{
 		if (HasView(lfirst(cell)))
-		WriteMemberTable(writer, lfirst(cell));
+			WriteMemberTable(writer, lfirst(cell));
+	}
 	foreach(cell, ordered)
 		WriteResource(writer, lfirst(cell));
 	writer->plan->statements = list_concat(writer->plan->statements, writer->late);
 	foreach(cell, ordered)
+	{
 		if (HasView(lfirst(cell)))
-		WriteView(writer, lfirst(cell));
+			WriteView(writer, lfirst(cell));
+	}
 	if (set->problems->count > 0)
 		return writer->plan;
 	writer->plan->clearing = ClearingOfModels(set);

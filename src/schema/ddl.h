@@ -21,7 +21,7 @@ typedef struct DdlPlan
 	char	   *clearing;		/* for dms.trigger_ddl() */
 	char	   *truncated;		/* the same */
 	int			tables;
-	int			indexes;		/* those behind constraints included */
+	int			indexes;		/* including those of constraints */
 	int			foreign_keys;
 } DdlPlan;
 

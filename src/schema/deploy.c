@@ -2,9 +2,9 @@
  * deploy.c
  *		dms.deploy_schema() and dms.plan_schema().
  *
- * A deploy is one transaction of its caller.  It queues behind other deploys
- * on a lock of the schema and behind writers at the gate, and it reads nothing
- * of the store before both are passed.
+ * A deploy is one transaction of its caller.  It waits for other deploys on a
+ * lock of the schema and for writers at the gate, and it reads nothing of the
+ * store before it has both locks.
  */
 #include "postgres.h"
 
@@ -43,7 +43,7 @@ PG_FUNCTION_INFO_V1(dms_plan_schema);
 /* Entries of the lock table that creating a relation takes, measured. */
 #define LOCKS_PER_RELATION 2.1
 
-/* Say how far we are, this often. */
+/* Report progress after this many tables. */
 #define PROGRESS_STEP 100
 
 /* The ApiSchema files of an argument. */
@@ -69,7 +69,7 @@ ReadArgument(ArrayType *array)
 	return ApiSchemaRead(n, texts, lengths);
 }
 
-/* Identities are hashed as UTF-8: no other encoding will do. */
+/* Identities are hashed as UTF-8, so no other encoding will do. */
 static void
 CheckEncoding(ApiSchema *schema)
 {
@@ -78,7 +78,10 @@ CheckEncoding(ApiSchema *schema)
 					GetDatabaseEncodingName());
 }
 
-/* Two places of references must never share an id. */
+/*
+ * Report two places of references whose ids are equal: edges of one would be
+ * taken for edges of the other.
+ */
 static void
 CheckEdgeSources(ModelSet *set)
 {
@@ -114,8 +117,8 @@ CheckEdgeSources(ModelSet *set)
 }
 
 /*
- * All locks of a transaction must fit into the shared lock table.  Find out
- * before the first statement, not in the middle.
+ * Refuse a deploy whose locks do not fit into the shared lock table, before
+ * the first statement and with the setting to change.
  */
 static void
 CheckLockCapacity(const DdlPlan *plan)
@@ -157,7 +160,10 @@ RefuseSchemaOfOther(ApiSchema *schema, const char *name)
 									  quote_identifier(name), quote_identifier(GetUserNameFromId(GetUserId(), false)));
 }
 
-/* A function of the store that was there before is still its maker's. */
+/*
+ * Refuse a trigger function that exists and belongs to another role: CREATE
+ * OR REPLACE keeps its owner.
+ */
 static void
 RefuseFunctionOfOther(ApiSchema *schema, const char *name)
 {
@@ -176,9 +182,10 @@ RefuseFunctionOfOther(ApiSchema *schema, const char *name)
 }
 
 /*
- * Whoever owns a schema can put others in the place of its tables, and their
- * triggers would run as the owner of the store; and so would functions of
- * others.  To be asked when all are there, because they may come while we work.
+ * Refuse schemas and functions of other roles.  The owner of a schema can
+ * replace its tables, whose triggers would run as the owner of the store, and
+ * so would functions of others.  Must be called when all objects exist,
+ * because others may create them while we work.
  */
 static void
 RefuseObjectsOfOthers(ApiSchema *schema)
@@ -195,9 +202,9 @@ RefuseObjectsOfOthers(ApiSchema *schema)
 }
 
 /*
- * The hash of the deployed schema; NULL before the first deploy.  Whoever
- * deployed while we waited for our turn did so after our snapshot was taken,
- * so look with a new one.
+ * The hash of the deployed schema; NULL before the first deploy.  Another
+ * deploy may have committed after our snapshot was taken, while we waited for
+ * the lock, so look with a new one.
  */
 static char *
 CurrentHash(void)
@@ -211,7 +218,7 @@ CurrentHash(void)
 	return SPI_processed > 0 ? ResultText(0, 1) : NULL;
 }
 
-/* Compile, and refuse whatever is wrong. */
+/* Compile a schema, and refuse it if anything is wrong. */
 static DdlPlan *
 CompileSchema(ApiSchema *schema, ModelSet **set)
 {
@@ -225,8 +232,8 @@ CompileSchema(ApiSchema *schema, ModelSet **set)
 }
 
 /*
- * Refuse what is wrong with the files, and with it all that can be found when
- * the rest is compiled.
+ * Refuse files with problems.  The rest is compiled first, where possible, so
+ * that all problems are listed at once.
  */
 static void
 RefuseFaults(ApiSchema *schema)
@@ -304,6 +311,7 @@ RunWithArgs(const char *sql, int nargs, Oid *types, Datum *values)
 		elog(ERROR, "could not run \"%s\"", sql);
 }
 
+/* Record the identity of the store. */
 static void
 RecordStore(void)
 {
@@ -318,6 +326,7 @@ RecordStore(void)
 				2, types, values);
 }
 
+/* Record the deploy and its projects. */
 static void
 RecordDeploy(const ApiSchema *schema, const char *hash)
 {
@@ -346,6 +355,7 @@ RecordDeploy(const ApiSchema *schema, const char *hash)
 	}
 }
 
+/* Record the places of references. */
 static void
 RecordEdgeSources(const ModelSet *set)
 {
@@ -376,7 +386,7 @@ RecordEdgeSources(const ModelSet *set)
 	}
 }
 
-/* The JSON of a model, from which exactly this model can be loaded. */
+/* The JSON of a model.  Fails unless exactly the same model can be loaded from it. */
 static char *
 StorableModel(const ResourceModel *model)
 {
@@ -449,9 +459,9 @@ FirstDeploy(ApiSchema *schema, const char *hash)
 }
 
 /*
- * Deploy ApiSchema files; the hash of what is deployed then is the answer.
- * Whoever deploys first owns the store; who may call this later acts for the
- * owner.
+ * Deploy ApiSchema files, and return the hash of what is then deployed.  The
+ * role that deploys first owns the store; later, a role that may call this
+ * acts for the owner.
  */
 Datum
 dms_deploy_schema(PG_FUNCTION_ARGS)
@@ -491,7 +501,7 @@ dms_deploy_schema(PG_FUNCTION_ARGS)
 	PG_RETURN_DATUM(result);
 }
 
-/* The statements that a deploy would run. */
+/* Return the statements that a deploy would run. */
 Datum
 dms_plan_schema(PG_FUNCTION_ARGS)
 {

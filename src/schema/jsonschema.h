@@ -23,7 +23,7 @@ typedef enum SchemaKind
 typedef struct SchemaNode
 {
 	SchemaKind	kind;
-	const JNode *source;		/* where it stands in the file */
+	const JNode *source;		/* its place in the file */
 	ValueModel	value;			/* scalars */
 	List	   *properties;		/* objects: SchemaProperty */
 	struct SchemaNode *items;	/* arrays */
@@ -38,7 +38,6 @@ typedef struct SchemaProperty
 	bool		required;
 	SchemaNode *node;
 } SchemaProperty;
-
 
 extern SchemaNode *JsonSchemaRead(const JNode *node, bool extension,
 								  const char *place, Problem *problems);

@@ -1,15 +1,17 @@
 /*
  * modelcheck.c
- *		Does what an ApiSchema says of a resource fit its JSON schema?
+ *		Checking the metadata of a resource against its JSON schema and
+ *		against other resources.
  *
- * Metadata that points to nothing, or contradicts the document that it talks
- * about, is a mistake of its author and not to be guessed at.
+ * Metadata that leads nowhere or contradicts the document is a mistake of its
+ * author.  Guessing what was meant could store documents in a way that is
+ * wrong and hard to change later, so it is reported.
  */
 #include "postgres.h"
 
 #include "schema/modelcheck.h"
 
-/* What the one table of all descriptors holds. */
+/* A column of dms.Descriptor. */
 typedef struct DescriptorProperty
 {
 	const char *name;
@@ -27,7 +29,7 @@ static const DescriptorProperty descriptor_properties[] = {
 	{"shortDescription", VALUE_TEXT, 75, true},
 };
 
-/* Does a property of a descriptor fit into the column that is there for it? */
+/* Returns true if a property of a descriptor fits into its column of dms.Descriptor. */
 static bool
 FitsDescriptor(const SchemaProperty *found, const DescriptorProperty *wanted)
 {
@@ -57,6 +59,7 @@ CheckDescriptorShape(ModelSet *set, ModelEntry *entry)
 				  "a descriptor must have exactly the properties codeValue, namespace, shortDescription (required, up to 50, 255 and 75 characters), description (up to 1024), effectiveBeginDate and effectiveEndDate.");
 }
 
+/* Report overrides that named nothing. */
 static void
 CheckOverrides(ModelSet *set, ModelEntry *entry)
 {
@@ -71,7 +74,7 @@ CheckOverrides(ModelSet *set, ModelEntry *entry)
 	}
 }
 
-/* Is the value at a path of the type that some metadata gives it? */
+/* Check that the value at a path has the type that some metadata gives it. */
 static void
 CheckTypeAt(ModelSet *set, ModelEntry *entry, const char *path,
 			const char *type, const char *place)
@@ -91,6 +94,10 @@ CheckTypeAt(ModelSet *set, ModelEntry *entry, const char *path,
 		ProblemAt(set->problems, place, "%s is of type %s in the JSON schema, not %s.", path, actual, type);
 }
 
+/*
+ * Check the paths of lists, decimals and query fields.  A query field that
+ * leads nowhere is reported by modelbind.c.
+ */
 static void
 CheckTypedPaths(ModelSet *set, ModelEntry *entry)
 {
@@ -120,7 +127,7 @@ CheckTypedPaths(ModelSet *set, ModelEntry *entry)
 	}
 }
 
-/* Did the walk through the document meet the place of this reference? */
+/* Returns true if the walk through the document found the place of a reference. */
 static bool
 IsBound(const ResourceModel *model, const ApiMapping *mapping)
 {
@@ -130,6 +137,7 @@ IsBound(const ResourceModel *model, const ApiMapping *mapping)
 	return false;
 }
 
+/* Check a mapping that refers to a document or a descriptor. */
 static void
 CheckReferenceMapping(ModelSet *set, ModelEntry *entry,
 					  const ApiMapping *mapping)
@@ -151,7 +159,7 @@ CheckReferenceMapping(ModelSet *set, ModelEntry *entry,
 					lfirst(type), mapping->place);
 }
 
-/* Each entry of documentPathsMapping must lead to one place of its own. */
+/* Each entry of documentPathsMapping must lead to a place of its own. */
 static void
 CheckMappings(ModelSet *set, ModelEntry *entry)
 {
@@ -179,7 +187,7 @@ CheckMappings(ModelSet *set, ModelEntry *entry)
 	}
 }
 
-/* All metadata of a resource against its document. */
+/* Check all metadata of a resource against its document. */
 void
 ModelCheckMetadata(ModelSet *set, ModelEntry *entry)
 {
@@ -190,7 +198,10 @@ ModelCheckMetadata(ModelSet *set, ModelEntry *entry)
 	CheckMappings(set, entry);
 }
 
-/* A value must have the same type wherever it is repeated. */
+/*
+ * A value must have the same type in a reference as in its target, since both
+ * are hashed.  Integers of both widths have the same text.
+ */
 void
 ModelCheckMembers(ModelSet *set, ModelEntry *entry)
 {
@@ -202,7 +213,7 @@ ModelCheckMembers(ModelSet *set, ModelEntry *entry)
 		ModelEntry *target = ModelSetFind(set, r->project, r->resource);
 
 		if (r->descriptor || target == NULL || target->model->nidentity != r->nmembers)
-			continue;			/* noted before */
+			continue;			/* reported before */
 		for (int j = 0; j < r->nmembers; j++)
 		{
 			int			ours = r->members[j].type;

@@ -1,6 +1,6 @@
 /*
  * modelgraph.h
- *		What follows from how resource types depend on each other.
+ *		Analyzing how resource types depend on each other.
  */
 #ifndef DMS_MODELGRAPH_H
 #define DMS_MODELGRAPH_H

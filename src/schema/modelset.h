@@ -10,7 +10,7 @@
 #include "model/model.h"
 #include "schema/apischema.h"
 
-/* A model in the making, beside what it is made from. */
+/* A model in the making, and its sources. */
 typedef struct ModelEntry
 {
 	ApiResource *api;			/* NULL for abstract resources */
@@ -18,7 +18,7 @@ typedef struct ModelEntry
 	ResourceModel *model;
 	const char *place;
 	List	   *subclasses;		/* abstract: ModelEntry */
-	List	   *segments;		/* per table: what its ordinal is called */
+	List	   *segments;		/* per table: the name of its ordinal */
 	int			color;			/* walking graphs */
 } ModelEntry;
 
@@ -28,7 +28,6 @@ typedef struct ModelSet
 	Problem    *problems;
 	List	   *entries;		/* resources by name, then abstract resources */
 } ModelSet;
-
 
 extern ModelEntry *ModelSetFind(const ModelSet *set, const char *project,
 								const char *resource);
