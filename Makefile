@@ -31,8 +31,8 @@ OBJS += $(addprefix src/engine/,cursors.o datums.o keyedtable.o keyscan.o keywri
 	restrict.o result.o safefunction.o session.o statement.o store.o storedrows.o)
 OBJS += $(addprefix src/model/,edgename.o jsonwrite.o modelcache.o modelsound.o modelstore.o \
 	value.o)
-OBJS += $(addprefix src/schema/,access.o apiresource.o apischema.o ddl.o deploy.o modelbind.o \
-	modelbuild.o modelcheck.o modelgraph.o modelset.o modeltables.o naming.o schemajson.o schemaread.o)
+OBJS += $(addprefix src/schema/,access.o apiread.o apiresource.o apischema.o ddl.o deploy.o jsonschema.o modelbind.o \
+	modelbuild.o modelcheck.o modelgraph.o modelset.o modeltables.o naming.o)
 OBJS += $(addprefix src/document/,body.o bodyrules.o document.o edges.o flatten.o identity.o \
 	joinscan.o projection.o reconstitute.o referentialids.o resolve.o rows.o rowtables.o storedpage.o \
 	verify.o)

@@ -296,6 +296,76 @@ $core$;
 COMMENT ON FUNCTION dms.core_ddl() IS
 'the statements that create the core tables, in order';
 
+-- Rows that only the engine writes are tied to dms.Document by triggers: a foreign
+-- key from each of them would cost every insert a check, and every delete a search
+-- in every root table of the schema.  A deploy passes the parts that follow from
+-- its models: PL/pgSQL that deletes the rows of documents of one type (gone_ids,
+-- gone_type), and the tables that lose all rows when dms.Document does.
+--
+-- The plan for one document suits many, so the functions always use a generic plan
+-- by index.  Documents of several types are cleared in one statement: they may refer
+-- to each other, and foreign keys are checked at the end of a statement.
+CREATE FUNCTION dms.trigger_ddl(clearing text, tables text) RETURNS SETOF text
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $trigger$
+VALUES
+($ddl$
+CREATE OR REPLACE FUNCTION dms.document_after_delete() RETURNS trigger
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET jit = off
+AS $body$
+#variable_conflict use_variable
+DECLARE
+	gone_ids bigint[];
+	gone_types text[];
+	gone_type text;
+BEGIN
+	SELECT array_agg(DocumentId ORDER BY DocumentId), array_agg(DISTINCT ProjectName || ':' || ResourceName)
+	INTO gone_ids, gone_types FROM gone;
+	IF gone_ids IS NULL THEN
+		RETURN NULL;
+	END IF;
+	DELETE FROM dms.ReferenceEdge WHERE ParentDocumentId = ANY (gone_ids);
+	DELETE FROM dms.ReferentialIdentity WHERE DocumentId = ANY (gone_ids);
+	IF cardinality(gone_types) > 1 THEN
+		EXECUTE (
+			SELECT 'WITH ' || string_agg(format('c%s AS (DELETE FROM %I.%I WHERE %I = ANY ($1))', n, s, t, k), ', ') || ' SELECT'
+			FROM (SELECT row_number() OVER (), cleared.* FROM (SELECT cleared ->> 'schema', cleared ->> 'name', cleared -> 'columns' -> 0 ->> 'name'
+				FROM dms.ResourceModel, json_array_elements(Model -> 'tables') AS cleared
+				WHERE ProjectName || ':' || ResourceName = ANY (gone_types)
+				UNION SELECT MemberSchema, MemberTable, 'documentid' FROM dms.ResourceModel
+				WHERE ProjectName || ':' || ResourceName = ANY (gone_types) AND MemberTable IS NOT NULL) AS cleared) AS cleared (n, s, t, k)
+		) USING gone_ids;
+		RETURN NULL;
+	END IF;
+	gone_type := gone_types[1];
+$ddl$ || clearing || $ddl$	RETURN NULL;
+END
+$body$$ddl$),
+($ddl$COMMENT ON FUNCTION dms.document_after_delete() IS 'clears what belonged to deleted documents'$ddl$),
+($ddl$
+CREATE OR REPLACE TRIGGER document_after_delete AFTER DELETE ON dms.Document
+	REFERENCING OLD TABLE AS gone
+	FOR EACH STATEMENT EXECUTE FUNCTION dms.document_after_delete()$ddl$),
+($ddl$
+CREATE OR REPLACE FUNCTION dms.document_after_truncate() RETURNS trigger
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET jit = off
+AS $body$
+BEGIN
+	TRUNCATE dms.ReferentialIdentity, dms.ReferenceEdge, dms.IdentityLock, dms.Descriptor$ddl$ || tables || $ddl$ CASCADE;
+	RETURN NULL;
+END
+$body$$ddl$),
+($ddl$COMMENT ON FUNCTION dms.document_after_truncate() IS 'empties all that belongs to documents'$ddl$),
+($ddl$
+CREATE OR REPLACE TRIGGER document_after_truncate AFTER TRUNCATE ON dms.Document
+	FOR EACH STATEMENT EXECUTE FUNCTION dms.document_after_truncate()$ddl$)
+$trigger$;
+COMMENT ON FUNCTION dms.trigger_ddl(text, text) IS
+'the statements that create the triggers which clear what belongs to deleted documents, in order';
+
 -- ---------------------------------------------------------------------------
 -- Deploying a schema.
 -- ---------------------------------------------------------------------------
@@ -969,7 +1039,7 @@ VALUES
 ('writer', '{upsert_document, update_document, update_documents, delete_document,
 	idempotency_begin, idempotency_complete}',
 	'{}'),
-('admin', '{core_ddl, deploy_schema, plan_schema,
+('admin', '{core_ddl, trigger_ddl, deploy_schema, plan_schema,
 	stored_identities, audit, audit_store, audit_scope, audit_rows, audit_references, audit_documents,
 	audit_edges, audit_identities, audit_descriptors, audit_members, audit_orphans, rebuild_edges, repair,
 	lock_identity_closure, recompute_identities, grant_access,

@@ -121,7 +121,7 @@ NarrowScope(Scope *scope, const pg_uuid_t *uuid)
 		ReportError(PROBLEM_NO_DOCUMENT, NULL, "there is no document %s",
 					UuidText(uuid));
 	document_id = ResultInt64(0, 1);
-	resource = ResourceFind(ResultName(0, 2), ResultName(0, 3));
+	resource = ModelCacheFind(ResultName(0, 2), ResultName(0, 3));
 	for (int i = 0; i < scope->n; i++)
 		if (strcmp(scope->projects[i], resource->model->project) == 0 &&
 			strcmp(scope->resources[i], resource->model->resource) == 0)
@@ -212,7 +212,7 @@ MendScope(const Scope *scope)
 	for (int i = 0; i < scope->n; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		mended += AuditMendEdges(ResourceFind(scope->projects[i], scope->resources[i])->model);
+		mended += AuditMendEdges(ModelCacheFind(scope->projects[i], scope->resources[i])->model);
 		SPI_freetuptable(SPI_tuptable);
 		if ((i + 1) % PROGRESS_STEP != 0 &&
 			!TimestampDifferenceExceeds(told, GetCurrentTimestamp(), PROGRESS_MILLISECONDS))

@@ -18,6 +18,7 @@
 #include "fmgr.h"
 #include "funcapi.h"
 #include "model/modelcache.h"
+#include "model/modelstore.h"
 #include "schema/ddl.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
@@ -61,7 +62,7 @@ const ResourceModel *
 IntrospectFind(const char *project, const char *resource)
 {
 	(void) StoreTable(STORE_RESOURCE_MODEL);
-	return ResourceFind(project, resource)->model;
+	return ModelCacheFind(project, resource)->model;
 }
 
 /* Visit the models whose JSON has this in it, in the order of loading. */
@@ -80,7 +81,7 @@ VisitModelsWith(const char *json_part, ModelVisitor visit, void *arg)
 		MemoryContext saved = MemoryContextSwitchTo(each);
 		char	   *json = ResultName(i, 1);
 
-		visit(ModelFromJson(json, strlen(json)), arg);
+		visit(ModelStoreFromJson(json, strlen(json)), arg);
 		MemoryContextSwitchTo(saved);
 		MemoryContextReset(each);
 	}
@@ -173,7 +174,7 @@ PutResource(const ResourceModel *model, void *arg)
 	SetText(values, nulls, 1, model->resource);
 	SetText(values, nulls, 2, model->project_endpoint);
 	SetText(values, nulls, 3, model->endpoint);
-	SetText(values, nulls, 4, ModelKindName(model->kind));
+	SetText(values, nulls, 4, ModelStoreKindName(model->kind));
 	SetText(values, nulls, 5, quote_qualified_identifier(root->schema, root->name));
 	values[6] = Int32GetDatum(CountColumns(model));
 	values[7] = Int32GetDatum(CountCollections(model));

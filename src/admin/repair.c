@@ -227,7 +227,7 @@ static void
 MendByDelete(const Findings *findings)
 {
 	for (ClosureType *t = ClosureGroup(findings->ids, findings->n); t != NULL; t = t->next)
-		StatementCheck(RowTablesClear(ResourceFind(t->project, t->resource)));
+		StatementCheck(RowTablesClear(ModelCacheFind(t->project, t->resource)));
 	MendBySql(findings);
 }
 
@@ -236,7 +236,7 @@ static void
 MendEdgesOf(const Findings *findings)
 {
 	for (ClosureType *t = ClosureGroup(findings->ids, findings->n); t != NULL; t = t->next)
-		AuditMendEdges(ResourceFind(t->project, t->resource)->model);
+		AuditMendEdges(ModelCacheFind(t->project, t->resource)->model);
 }
 
 /* The member tables of abstract resources become what their views say. */

@@ -171,6 +171,9 @@ Rewrite(StringInfo out, const char *pattern)
 				break;
 		}
 	}
+	/* PostgreSQL would take these for a directive. */
+	if (wrong == NULL && strncmp(out->data, "***", 3) == 0)
+		wrong = "a quantifier has nothing to repeat";
 	return wrong;
 }
 
@@ -190,8 +193,6 @@ PatternCheck(const char *pattern)
 	wrong = Rewrite(&out, pattern);
 	if (wrong)
 		return wrong;
-	if (strncmp(out.data, "***", 3) == 0)
-		return "a quantifier has nothing to repeat";
 	wide = palloc(sizeof(pg_wchar) * (out.len + 1));
 	length = pg_mb2wchar_with_len(out.data, wide, out.len);
 	result = pg_regcomp(&compiled, wide, length, REG_ADVANCED, C_COLLATION_OID);
@@ -205,27 +206,34 @@ PatternCheck(const char *pattern)
 	return NULL;
 }
 
-/* Does the pattern match somewhere in the text? */
-bool
-PatternMatches(const char *pattern, const char *text, int len)
+/* The pattern in PostgreSQL's dialect; NULL if it cannot be rewritten. */
+text *
+PatternRewrite(const char *pattern)
 {
 	StringInfoData out;
-	regex_t    *compiled;
-	pg_wchar   *wide;
-	int			length;
-	int			result;
-	char		message[100];
+	text	   *rewritten = NULL;
 
 	initStringInfo(&out);
-	if (Rewrite(&out, pattern) != NULL)
-		elog(ERROR, "pattern \"%s\" is not supported", pattern);
-	compiled = RE_compile_and_cache(cstring_to_text_with_len(out.data, out.len),
-									REG_ADVANCED, C_COLLATION_OID);
-	wide = palloc(sizeof(pg_wchar) * (len + 1));
-	length = pg_mb2wchar_with_len(text, wide, len);
-	result = pg_regexec(compiled, wide, length, 0, NULL, 0, NULL, 0);
-	pfree(wide);
+	if (Rewrite(&out, pattern) == NULL)
+		rewritten = cstring_to_text_with_len(out.data, out.len);
 	pfree(out.data);
+	return rewritten;
+}
+
+/*
+ * Returns true if a pattern, which PatternRewrite() has rewritten, matches
+ * somewhere in the value.
+ */
+bool
+PatternMatches(const char *pattern, text *rewritten, const char *value, int len)
+{
+	regex_t    *compiled = RE_compile_and_cache(rewritten, REG_ADVANCED, C_COLLATION_OID);
+	pg_wchar   *wide = palloc(sizeof(pg_wchar) * (len + 1));
+	int			length = pg_mb2wchar_with_len(value, wide, len);
+	int			result = pg_regexec(compiled, wide, length, 0, NULL, 0, NULL, 0);
+	char		message[100];
+
+	pfree(wide);
 	if (result == REG_OKAY || result == REG_NOMATCH)
 		return result == REG_OKAY;
 	/* Cancelled by the user, which is no fault of the pattern's. */

@@ -8,6 +8,8 @@
 #include "postgres.h"
 
 extern const char *PatternCheck(const char *pattern);
-extern bool PatternMatches(const char *pattern, const char *text, int len);
+extern text *PatternRewrite(const char *pattern);
+extern bool PatternMatches(const char *pattern, text *rewritten,
+						   const char *value, int len);
 
 #endif							/* DMS_PATTERN_H */

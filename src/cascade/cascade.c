@@ -64,7 +64,7 @@ static NewIds *
 RecomputeType(const char *project, const char *resource_name, const int64 *ids,
 			  int n)
 {
-	Resource   *resource = ResourceFind(project, resource_name);
+	Resource   *resource = ModelCacheFind(project, resource_name);
 	const ResourceModel *model = resource->model;
 	NewIds	   *primary = NewIdsMake(model->project, model->resource, n);
 	NewIds	   *alias = NULL;

@@ -185,7 +185,7 @@ CascadeCheckEqualities(const char *project, const char *resource,
 
 	if (n == 0)
 		return;
-	found = ResourceFind(project, resource);
+	found = ModelCacheFind(project, resource);
 	if (found->model->nequalities == 0)
 		return;
 	array = Int8ArrayDatum(n, ids);

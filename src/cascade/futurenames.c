@@ -166,7 +166,7 @@ AddFollowers(FutureNames *names, Resource *resource, const int64 *ids, int n)
 static void
 AddType(FutureNames *names, const ClosureType *type)
 {
-	Resource   *resource = ResourceFind(type->project, type->resource);
+	Resource   *resource = ModelCacheFind(type->project, type->resource);
 	MemoryContext reading = AllocSetContextCreate(CurrentMemoryContext, "dms followers",
 												  ALLOCSET_DEFAULT_SIZES);
 	int64	   *ids = palloc_extended(sizeof(int64) * Max(type->n, 1), MCXT_ALLOC_HUGE);

@@ -116,7 +116,7 @@ DocumentsFind(Datum uuids, int *n)
 
 		found[i].uuid = DatumGetUUIDP(values[0]);
 		found[i].document_id = DatumGetInt64(values[1]);
-		found[i].resource = ResourceFind(TextDatumGetCString(values[2]), TextDatumGetCString(values[3]));
+		found[i].resource = ModelCacheFind(TextDatumGetCString(values[2]), TextDatumGetCString(values[3]));
 	}
 	return found;
 }
@@ -161,7 +161,7 @@ DocumentFindToWrite(const pg_uuid_t *uuid, int64 *document_id, Resource **resour
 		return false;
 	if (*resource == NULL)
 		*resource = stored;
-	return ResourceIsSame(*resource, stored);
+	return ModelCacheSame(*resource, stored);
 }
 
 /*

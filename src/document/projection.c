@@ -223,8 +223,8 @@ dms_stored_identities(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, 0);
 	(void) StoreTable(STORE_DOCUMENT);
 	StoreBegin(&session, RIGHTS_OF_CALLER);
-	resource = ResourceFind(text_to_cstring(PG_GETARG_TEXT_PP(0)),
-							text_to_cstring(PG_GETARG_TEXT_PP(1)));
+	resource = ModelCacheFind(text_to_cstring(PG_GETARG_TEXT_PP(0)),
+							  text_to_cstring(PG_GETARG_TEXT_PP(1)));
 	cursor = OpenDocuments(resource, PG_NARGS() > 2 ? PG_GETARG_ARRAYTYPE_P(2) : NULL);
 	row_context = AllocSetContextCreate(CurrentMemoryContext, "dms stored identity",
 										ALLOCSET_DEFAULT_SIZES);

@@ -2,8 +2,8 @@
  * edgename.c
  *		Naming the places from which documents refer to others.
  *
- * The key of an edge source says the resource and the path of the reference;
- * its id is a hash of that, so it is the same in every store.
+ * The key of an edge source consists of the resource and the path of the
+ * reference; its id is a hash of that, so it is the same in every store.
  */
 #include "postgres.h"
 

@@ -2,8 +2,8 @@
  * jsonwrite.c
  *		Writing JSON text straight from stored values.
  *
- * What is written for a value is what its canonical text was when it came in,
- * whatever the settings of the session are.
+ * A value is written as its canonical text was when it was stored, whatever
+ * the settings of the session are.
  */
 #include "postgres.h"
 
@@ -17,7 +17,7 @@
 #include "utils/numeric.h"
 #include "utils/timestamp.h"
 
-/* How a byte stands inside a string, when not as it is. */
+/* Write a byte that cannot be in a string as it is. */
 static void
 WriteEscaped(StringInfo out, unsigned char byte)
 {
@@ -70,7 +70,7 @@ JsonWriteString(StringInfo out, const char *bytes, int len)
 	appendStringInfoCharMacro(out, '"');
 }
 
-/* The name of a member, behind a comma unless it is the first of its object. */
+/* Write the name of a member, after a comma unless it is the first of its object. */
 void
 JsonWriteName(StringInfo out, const char *name)
 {
@@ -80,6 +80,7 @@ JsonWriteName(StringInfo out, const char *name)
 	appendStringInfoCharMacro(out, ':');
 }
 
+/* Write a text as a string. */
 static void
 WriteStringDatum(StringInfo out, Datum datum)
 {
@@ -90,6 +91,7 @@ WriteStringDatum(StringInfo out, Datum datum)
 		pfree(value);
 }
 
+/* Write an integer. */
 static void
 WriteInteger(StringInfo out, int64 number)
 {
@@ -98,7 +100,10 @@ WriteInteger(StringInfo out, int64 number)
 	appendBinaryStringInfo(out, digits, pg_lltoa(number, digits));
 }
 
-/* Fixed-point without trailing zeros; what is no JSON number, as a string. */
+/*
+ * Write a numeric without trailing zeros.  NaN and infinity, which are no
+ * JSON numbers, become strings.
+ */
 static void
 WriteNumeric(StringInfo out, Datum datum)
 {
@@ -121,7 +126,7 @@ WriteNumeric(StringInfo out, Datum datum)
 	pfree(digits);
 }
 
-/* Dates and times; "infinity" can only come from plain SQL. */
+/* Write a date or time.  Only plain SQL can have stored "infinity". */
 static void
 WriteTemporal(StringInfo out, Datum datum, ValueType type)
 {
@@ -143,7 +148,7 @@ WriteTemporal(StringInfo out, Datum datum, ValueType type)
 	pfree(string);
 }
 
-/* A stored value. */
+/* Write a stored value. */
 void
 JsonWriteValue(StringInfo out, Datum datum, ValueType type)
 {

@@ -1,6 +1,6 @@
 /*
  * model.h
- *		What a resource looks like: its JSON, its tables, and how they meet.
+ *		The model of a resource: its JSON, its tables, and how they correspond.
  *
  * A deploy compiles one ResourceModel per resource from the ApiSchema and
  * stores it as JSON; a session loads the models of the resources it touches.
@@ -10,9 +10,9 @@
  * Members marked "derived" follow from others.  They are not stored, so that
  * there is nothing in a stored model that could contradict itself: loading one
  * derives them (modelsound.c).  Only abstract resources, which have no document
- * to derive anything from, are stored with all members.
+ * to derive anything from, are stored with all members (but rewritten patterns).
  *
- * Words: a *scope* is a place in the document where an object stands (the
+ * Words: a *scope* is a place of the document that holds an object (the
  * document itself, an inlined object, an element of an array, a reference, an
  * extension); a *property* is a member of a scope.  JSON paths use ".name" and
  * "[*]".
@@ -27,6 +27,15 @@
  * library refuses models that were stored in another form.
  */
 #define MODEL_FORMAT 2
+
+/* Names of projects and resources: the width of the columns that hold them. */
+#define MODEL_MAX_NAME 256
+
+/* "{project}:{resource}", the type of a document. */
+#define MODEL_MAX_DISCRIMINATOR (2 * MODEL_MAX_NAME + 1)
+
+/* As many digits as a numeric column can be declared with. */
+#define MODEL_MAX_PRECISION 1000
 
 /* Arrays within arrays that a document may have, and the columns of their keys. */
 #define MODEL_MAX_DEPTH 16
@@ -82,7 +91,7 @@ typedef enum ColumnRole
 	COLUMN_DISCRIMINATOR		/* dms.Descriptor: {project}:{resource} */
 } ColumnRole;
 
-/* What a value may be.  Lengths and bounds of -1 or NULL: no limit. */
+/* The rules of a value.  Lengths and bounds of -1 or NULL: no limit. */
 typedef struct ValueModel
 {
 	int			type;			/* ValueType */
@@ -91,6 +100,8 @@ typedef struct ValueModel
 	int			precision;		/* decimals */
 	int			scale;
 	char	   *pattern;		/* as in the ApiSchema */
+	text	   *rewritten;		/* derived, never stored: the pattern in
+								 * PostgreSQL's dialect */
 	char	   *minimum;
 	char	   *maximum;
 	bool		exclusive_minimum;
@@ -131,7 +142,7 @@ typedef struct ColumnModel
 	bool		required;		/* derived */
 	bool		identity;		/* derived: part of the natural key */
 	int			reference;
-	char	   *foreign_key;	/* constraint on this column alone */
+	char	   *foreign_key;	/* constraint of a reference; else NULL */
 } ColumnModel;
 
 typedef struct UniqueModel
@@ -254,7 +265,7 @@ typedef struct UniquenessModel
 	char	   *array_path;		/* ends in "[*]" */
 	char	  **members;		/* relative to the element: ".city" */
 	int			nmembers;
-	char	   *constraint;		/* what the database enforces; NULL: nothing */
+	char	   *constraint;		/* that enforces it in the database; or NULL */
 } UniquenessModel;
 
 typedef struct EqualityModel
@@ -299,13 +310,18 @@ typedef struct ResourceModel
 	int			nequalities;
 } ResourceModel;
 
-/* modelstore.c */
-extern const char *ModelKindName(int kind);
-extern char *ModelToJson(const ResourceModel *model);
-extern ResourceModel *ModelFromJson(const char *text, int len);
-extern bool ModelsAreEqual(const ResourceModel *left, const ResourceModel *right);
+/*
+ * Returns true if an identity path names a descriptor, whose URI is the same in
+ * any case: such values are compared and hashed in lower case.
+ */
+static inline bool
+ModelPathIsDescriptor(const char *path)
+{
+	static const char ending[] = "Descriptor";
+	size_t		length = strlen(path);
 
-/* modelsound.c */
-extern void ModelComplete(ResourceModel *model);
+	return length >= sizeof(ending) - 1 &&
+		strcmp(path + length - (sizeof(ending) - 1), ending) == 0;
+}
 
 #endif							/* DMS_MODEL_H */

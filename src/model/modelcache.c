@@ -1,14 +1,14 @@
 /*
  * modelcache.c
- *		Loading models by name, and letting go of them.
+ *		Loading models by name, and releasing them.
  *
- * A model is loaded when its resource is first touched.  When a deploy has
- * changed the stored models, all that were loaded are retired: the next look-up
- * loads anew, and the old ones are freed at the end of the transaction, when
- * nobody can be using them any more.
+ * A model is loaded when its resource is first used.  When a deploy has
+ * changed the stored models, all that were loaded are retired: the next
+ * lookup loads anew, and the old ones are freed at the end of the
+ * transaction, when they can no longer be in use.
  *
- * Prepared plans take much more memory than models.  A session that works its
- * way through hundreds of resources keeps the plans of the ones used last.
+ * Prepared plans take much more memory than models.  A session that uses
+ * hundreds of resources keeps the plans of those that were used last.
  */
 #include "postgres.h"
 
@@ -22,24 +22,23 @@
 #include "engine/statement.h"
 #include "engine/store.h"
 #include "model/modelcache.h"
+#include "model/modelstore.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
 
-#define MAX_NAME 256
-
-/* A name has many spellings; nobody needs all of them. */
+/* A name has many spellings; more than this many are not kept. */
 #define MAX_SPELLINGS 4096
 
 /* "project/resource" as a caller spells it, to the resource; "/" before endpoints. */
 typedef struct SpelledName
 {
-	char		name[2 * MAX_NAME + 3];
+	char		name[2 * MODEL_MAX_NAME + 3];
 	Resource   *resource;
 } SpelledName;
 
-/* All that was loaded from one state of the stored models. */
+/* The models that were loaded from one state of the store. */
 typedef struct Generation
 {
 	uint64		number;
@@ -86,7 +85,7 @@ static Statement find_by_endpoint =
 	.argtypes = find_types,
 };
 
-/* Let go of the plans of a resource. */
+/* Release the plans of a resource. */
 static void
 ForgetPlans(Resource *resource)
 {
@@ -104,7 +103,10 @@ ForgetPlans(Resource *resource)
 	StatementForget(&resource->verify);
 }
 
-/* At the end of a transaction nobody uses a retired generation any more. */
+/*
+ * Free retired generations at the end of a transaction, when they are no
+ * longer in use.
+ */
 static void
 FreeRetired(XactEvent event, void *arg)
 {
@@ -123,18 +125,22 @@ FreeRetired(XactEvent event, void *arg)
 	}
 }
 
+/* Define the settings of this module, and register its callback. */
 void
 ModelCacheInit(void)
 {
 	DefineCustomIntVariable("dms.cached_plans",
 							"Resources whose prepared plans a session keeps.",
-							"Plans of resources that were not used for longest are let go first.",
+							"Plans of resources that were not used for longest are released first.",
 							&cached_plans, 64, 1, 10000, PGC_USERSET, 0,
 							NULL, NULL, NULL);
 	RegisterXactCallback(FreeRetired, NULL);
 }
 
-/* The generation of the stored models as they are now. */
+/*
+ * The generation of the models as they are stored now.  Retires the one
+ * before it if a deploy has changed them.
+ */
 static Generation *
 CurrentGeneration(void)
 {
@@ -164,7 +170,7 @@ CurrentGeneration(void)
 	return generation;
 }
 
-/* Is this resource loaded, under whatever spelling? */
+/* The resource if it is loaded, under whatever spelling; else NULL. */
 static Resource *
 FindLoaded(const Generation *generation, const char *project, const char *name)
 {
@@ -174,7 +180,10 @@ FindLoaded(const Generation *generation, const char *project, const char *name)
 	return NULL;
 }
 
-/* A model that is stored under the name of another would be loaded again and again. */
+/*
+ * Refuse a model that is stored under the name of another: it would be loaded
+ * again and again.
+ */
 static void
 RequireNames(const ResourceModel *model, const char *project, const char *resource)
 {
@@ -194,7 +203,7 @@ LoadResource(Generation *generation, const char *project, const char *name, cons
 	MemoryContext saved = MemoryContextSwitchTo(context);
 	Resource   *resource = palloc0(sizeof(Resource));
 
-	resource->model = ModelFromJson(json, strlen(json));
+	resource->model = ModelStoreFromJson(json, strlen(json));
 	RequireNames(resource->model, project, name);
 	resource->context = context;
 	resource->tables = palloc0(sizeof(KeyedTable) * Max(resource->model->ntables, 1));
@@ -208,7 +217,7 @@ LoadResource(Generation *generation, const char *project, const char *name, cons
 	return resource;
 }
 
-/* Look for the name that dms.Document has; NULL when there is no such model. */
+/* Look up a resource by the names that dms.Document has; NULL if there is none. */
 static Resource *
 ReadByName(Generation *generation, const char *project, const char *resource)
 {
@@ -224,7 +233,10 @@ ReadByName(Generation *generation, const char *project, const char *resource)
 	return LoadResource(generation, project, resource, TextDatumGetCString(rows.values[2]));
 }
 
-/* Look for a name by SQL: an endpoint's, or any name in any case. */
+/*
+ * Look up a resource by its endpoint, or by any of its names in any case;
+ * NULL if there is none.
+ */
 static Resource *
 ReadByQuery(Generation *generation, const char *project, const char *resource,
 			bool endpoint)
@@ -239,9 +251,9 @@ ReadByQuery(Generation *generation, const char *project, const char *resource,
 }
 
 /*
- * Read the model of a name as spelled; NULL when there is none.  As it is now:
- * the snapshot of the caller may be older than the deploy that made us look,
- * and what is loaded is kept.
+ * Read the model of a name as it is spelled; NULL if there is none.  It is
+ * read as it is now: the snapshot of the caller may be older than the deploy
+ * that made us look, and the model is kept.
  */
 static Resource *
 ReadResource(Generation *generation, const char *project, const char *resource,
@@ -261,8 +273,9 @@ ReadResource(Generation *generation, const char *project, const char *resource,
 }
 
 /*
- * Keep the plans of the resources that were used last.  While a statement of
- * ours runs, whose trigger called us, its plan may be among the others: later.
+ * Keep the plans of the resources that were used last.  Does nothing while
+ * one of our statements runs, whose trigger called us: its plan could be
+ * released.
  */
 static void
 BoundPlans(Generation *generation, const Resource *keep)
@@ -292,12 +305,12 @@ static Resource *
 Lookup(const char *project, const char *resource, bool endpoint)
 {
 	Generation *generation = CurrentGeneration();
-	char		key[2 * MAX_NAME + 3] = {0};
+	char		key[2 * MODEL_MAX_NAME + 3] = {0};
 	SpelledName *entry;
 	Resource   *found;
 	bool		known;
 
-	if (strlen(project) > MAX_NAME || strlen(resource) > MAX_NAME ||
+	if (strlen(project) > MODEL_MAX_NAME || strlen(resource) > MODEL_MAX_NAME ||
 		strchr(project, '/') != NULL || strchr(resource, '/') != NULL)
 		return NULL;
 	snprintf(key, sizeof(key), "%s%s/%s", endpoint ? "/" : "", project, resource);
@@ -325,31 +338,24 @@ Lookup(const char *project, const char *resource, bool endpoint)
 }
 
 /*
- * The resource of this name, by names or endpoint names in any case; NULL when
- * there is none.  Must be called within an SPI connection, behind the gate or
- * a lock that lets no deploy pass while the model is used.
+ * The resource at an endpoint; NULL when there is none.  A resource may have the
+ * name of another's endpoint, so names do not count here.
  */
 Resource *
-ResourceLookup(const char *project, const char *resource)
-{
-	return Lookup(project, resource, false);
-}
-
-/*
- * The same, by endpoint names alone, which may not be empty.  A resource may
- * have the name of another's endpoint.
- */
-Resource *
-ResourceAtEndpoint(const char *project, const char *endpoint)
+ModelCacheFindEndpoint(const char *project, const char *endpoint)
 {
 	return Lookup(project, endpoint, true);
 }
 
-/* As ResourceLookup, but an unknown name is an error. */
+/*
+ * The resource of this name, by names or endpoint names in any case.  Must be
+ * called within an SPI connection, after passing the gate or taking a lock that
+ * lets no deploy pass while the model is used.
+ */
 Resource *
-ResourceFind(const char *project, const char *resource)
+ModelCacheFind(const char *project, const char *resource)
 {
-	Resource   *found = ResourceLookup(project, resource);
+	Resource   *found = Lookup(project, resource, false);
 
 	if (found == NULL)
 		ReportError(PROBLEM_UNKNOWN_RESOURCE,
@@ -359,11 +365,11 @@ ResourceFind(const char *project, const char *resource)
 }
 
 /*
- * Are both the same resource?  One that was found before the session had to load
- * everything anew is not at the same place.
+ * Returns true if both are the same resource.  Pointers may differ, if the
+ * session had to load all models again in between.
  */
 bool
-ResourceIsSame(const Resource *left, const Resource *right)
+ModelCacheSame(const Resource *left, const Resource *right)
 {
 	if (left == right || FAULT_SKIP("same_resource"))
 		return left == right;
@@ -371,9 +377,9 @@ ResourceIsSame(const Resource *left, const Resource *right)
 		strcmp(left->model->resource, right->model->resource) == 0;
 }
 
-/* Abstract resources have no documents of their own. */
+/* Refuse an abstract resource, which has no documents of its own. */
 void
-ResourceRefuseAbstract(const Resource *resource)
+ModelCacheRefuseAbstract(const Resource *resource)
 {
 	if (resource->model->kind == RESOURCE_ABSTRACT)
 		ReportError(PROBLEM_UNKNOWN_RESOURCE,

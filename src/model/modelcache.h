@@ -27,7 +27,7 @@ typedef struct Resource
 	struct JoinScan **joins;	/* the same, for reads without a statement */
 	Statement  *equalities;		/* documents that break a constraint, as
 								 * model->equalities */
-	Statement	clear;			/* what deleting a document deletes; never run */
+	Statement	clear;			/* as the delete trigger; checked, never run */
 	Statement	verify;			/* edges that differ from the columns */
 	Statement	queries[RESOURCE_QUERIES];
 	uint64		query_uses[RESOURCE_QUERIES];	/* when each was last used */
@@ -37,10 +37,9 @@ typedef struct Resource
 } Resource;
 
 extern void ModelCacheInit(void);
-extern Resource *ResourceFind(const char *project, const char *resource);
-extern Resource *ResourceAtEndpoint(const char *project, const char *endpoint);
-extern Resource *ResourceLookup(const char *project, const char *resource);
-extern bool ResourceIsSame(const Resource *left, const Resource *right);
-extern void ResourceRefuseAbstract(const Resource *resource);
+extern Resource *ModelCacheFind(const char *project, const char *resource);
+extern Resource *ModelCacheFindEndpoint(const char *project, const char *endpoint);
+extern bool ModelCacheSame(const Resource *left, const Resource *right);
+extern void ModelCacheRefuseAbstract(const Resource *resource);
 
 #endif							/* DMS_MODELCACHE_H */

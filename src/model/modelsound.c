@@ -1,32 +1,32 @@
 /*
  * modelsound.c
- *		Completing a model that was read, and refusing one that is not sound.
+ *		Completing a model that was read, and refusing one that is not
+ *		sound.
  *
- * The store's owner can write to dms.ResourceModel, so a stored model is input.
- * Whatever the code relies on either has no second place in the stored form
- * that could contradict the first (it is derived here), or is checked here:
- * indexes are within their arrays; every scope, table, column and reference is
- * named by exactly one property; paths lead to values; values of an identity
- * are required on the whole way to them.  A model that is sound may still be
- * wrong, for example name a column that does not exist; then statements fail.
+ * The owner of the store can write to dms.ResourceModel, so a stored model is
+ * input.  Everything that the code relies on either has no second place in
+ * the stored form that could contradict the first (it is derived here), or is
+ * checked here: indexes are within their arrays; every scope, table, column
+ * and reference is named by exactly one property; paths lead to values;
+ * values of an identity are required all the way to them.  A model that is
+ * sound may still be wrong, for example name a column that does not exist;
+ * then statements fail.
  *
- * The walk over scopes is that of modeltables.c, which made the model.
+ * The walk over scopes is the same as in modeltables.c, which made the model.
  */
 #include "postgres.h"
 
 #include "base/decimal.h"
+#include "base/pattern.h"
 #include "miscadmin.h"
 #include "model/edgename.h"
-#include "model/model.h"
+#include "model/modelsound.h"
 #include "utils/memutils.h"
 
 #define EXTENSIONS "_ext"
 #define DESCRIPTOR_PATH "$.descriptor"
 
-/* As many digits as a numeric column can be declared with. */
-#define MAX_PRECISION 1000
-
-/* Where the walk over scopes is. */
+/* State of the walk over scopes. */
 typedef struct Place
 {
 	int			scope;
@@ -35,12 +35,12 @@ typedef struct Place
 	bool		always;			/* exists whenever the row does */
 } Place;
 
-/* What a path leads to. */
+/* The value that a path leads to. */
 typedef struct FoundValue
 {
 	const PropertyModel *property;
 	int			reference;		/* the reference that it is a member of */
-	bool		required;		/* on the whole way */
+	bool		required;		/* all the way from the root */
 	bool		of_root;		/* in the row of the root */
 } FoundValue;
 
@@ -49,6 +49,7 @@ static void CompleteScope(ResourceModel *model, const Place *place);
 /* Refuse the model unless the condition holds. */
 #define Require(model, condition) RequireThat(model, condition, #condition)
 
+/* Refuse the model unless the condition holds. */
 static void
 RequireThat(const ResourceModel *model, bool sound, const char *condition)
 {
@@ -74,7 +75,7 @@ RequireLink(const ResourceModel *model, int link, int n)
 	Require(model, link >= -1 && link < n);
 }
 
-/* Require a number that stands for a ValueType. */
+/* Require the number of a ValueType. */
 static void
 RequireType(const ResourceModel *model, int type)
 {
@@ -96,31 +97,35 @@ RequireValue(const ResourceModel *model, const ValueModel *value)
 {
 	RequireType(model, value->type);
 	Require(model, value->min_length >= -1 && value->max_length >= -1);
-	Require(model, value->precision >= -1 && value->precision <= MAX_PRECISION);
+	Require(model, value->precision >= -1 && value->precision <= MODEL_MAX_PRECISION);
 	Require(model, value->scale >= -1 && value->scale <= Max(value->precision, -1));
 	RequireBound(model, value->minimum);
 	RequireBound(model, value->maximum);
 }
 
-/* Identity values that name a descriptor are the same in any case. */
-static bool
-IsDescriptorPath(const char *path)
-{
-	static const char ending[] = "Descriptor";
-	size_t		length = strlen(path);
-
-	return length >= sizeof(ending) - 1 && strcmp(path + length - (sizeof(ending) - 1), ending) == 0;
-}
-
+/* Returns true if both names exist and are equal. */
 static bool
 SameName(const char *left, const char *right)
 {
 	return left != NULL && right != NULL && strcmp(left, right) == 0;
 }
 
+/*
+ * Rewrite the pattern of a property's value, once for all values that are checked
+ * against it.  Patterns of columns are not used.
+ */
+static void
+CompletePattern(const ResourceModel *model, ValueModel *value)
+{
+	if (value->pattern == NULL)
+		return;
+	value->rewritten = PatternRewrite(value->pattern);
+	Require(model, value->rewritten != NULL);
+}
+
 /* --- scopes, tables, columns ---------------------------------------------- */
 
-/* The values of key columns and references are numbers without further rules. */
+/* Key columns and references hold numbers without further rules. */
 static void
 SetNumber(ColumnModel *column, ColumnRole role, ValueType type)
 {
@@ -130,7 +135,7 @@ SetNumber(ColumnModel *column, ColumnRole role, ValueType type)
 	column->value.precision = column->value.scale = -1;
 }
 
-/* Complete a table; a property has just named it, for the first time. */
+/* Complete a table.  A property has just named it, for the first time. */
 static void
 CompleteTable(ResourceModel *model, int number, TableKind kind, int parent, char *path)
 {
@@ -185,6 +190,7 @@ CompleteReference(ResourceModel *model, const Place *place, PropertyModel *prope
 	return reference;
 }
 
+/* Complete a scalar, whose rules are stored with its column. */
 static void
 CompleteScalar(ResourceModel *model, const Place *place, PropertyModel *property, char *path)
 {
@@ -194,8 +200,13 @@ CompleteScalar(ResourceModel *model, const Place *place, PropertyModel *property
 	RequireValue(model, &column->value);
 	column->role = COLUMN_SCALAR;
 	property->value = column->value;
+	CompletePattern(model, &property->value);
 }
 
+/*
+ * Complete a descriptor: its rules are those of the URI, but the column holds
+ * a DocumentId.
+ */
 static void
 CompleteDescriptorValue(ResourceModel *model, const Place *place, PropertyModel *property, char *path)
 {
@@ -207,6 +218,7 @@ CompleteDescriptorValue(ResourceModel *model, const Place *place, PropertyModel 
 	column->role = COLUMN_DESCRIPTOR;
 	column->value = property->value;
 	column->value.type = VALUE_INT8;
+	CompletePattern(model, &property->value);
 }
 
 /* The number of a member of a reference; -1 if it has none of this name. */
@@ -230,7 +242,7 @@ FindProperty(const ScopeModel *scope, const char *name, size_t length)
 	return NULL;
 }
 
-/* Links that a kind of property does not use are none. */
+/* Require that links which a kind of property does not use are none. */
 static void
 RequireLinks(const ResourceModel *model, const PropertyModel *property)
 {
@@ -244,7 +256,7 @@ RequireLinks(const ResourceModel *model, const PropertyModel *property)
 	Require(model, has_scope || property->scope == -1);
 }
 
-/* A reference object holds the members of the reference, and nothing else. */
+/* Complete the members of a reference.  Its object holds these and nothing else. */
 static void
 CompleteMembers(ResourceModel *model, ReferenceModel *reference, const ScopeModel *scope)
 {
@@ -254,6 +266,7 @@ CompleteMembers(ResourceModel *model, ReferenceModel *reference, const ScopeMode
 		Require(model, MemberNumber(reference, scope->properties[i].name) >= 0);
 		RequireLinks(model, &scope->properties[i]);
 		RequireValue(model, &scope->properties[i].value);
+		CompletePattern(model, &scope->properties[i].value);
 	}
 	for (int i = 0; i < reference->nmembers; i++)
 	{
@@ -262,7 +275,7 @@ CompleteMembers(ResourceModel *model, ReferenceModel *reference, const ScopeMode
 
 		Require(model, property != NULL);
 		member->type = property->value.type;
-		member->lower = IsDescriptorPath(member->identity_path);
+		member->lower = ModelPathIsDescriptor(member->identity_path);
 	}
 }
 
@@ -289,6 +302,7 @@ EnterScope(ResourceModel *model, const Place *place)
 	return scope;
 }
 
+/* Complete a reference to a document, and the object that holds its members. */
 static void
 CompleteDocumentReference(ResourceModel *model, const Place *place, PropertyModel *property, char *path)
 {
@@ -301,7 +315,7 @@ CompleteDocumentReference(ResourceModel *model, const Place *place, PropertyMode
 	CompleteMembers(model, reference, EnterScope(model, &inside));
 }
 
-/* An array or an extension has a table of its own. */
+/* Complete an array or an extension, which has a table of its own. */
 static void
 CompleteBelow(ResourceModel *model, const Place *place, const PropertyModel *property, char *path)
 {
@@ -313,7 +327,7 @@ CompleteBelow(ResourceModel *model, const Place *place, const PropertyModel *pro
 	CompleteScope(model, &below);
 }
 
-/* An object that is inlined into the row it belongs to. */
+/* Complete an object that is inlined into the row around it. */
 static void
 CompleteObject(ResourceModel *model, const Place *place, const PropertyModel *property, char *path)
 {
@@ -323,6 +337,7 @@ CompleteObject(ResourceModel *model, const Place *place, const PropertyModel *pr
 	CompleteScope(model, &inside);
 }
 
+/* Complete a property and everything below it.  Members occur in references only. */
 static void
 CompleteProperty(ResourceModel *model, const Place *place, PropertyModel *property)
 {
@@ -353,7 +368,7 @@ CompleteProperty(ResourceModel *model, const Place *place, PropertyModel *proper
 	Require(model, false);
 }
 
-/* Complete a scope and all below it. */
+/* Complete a scope and everything below it. */
 static void
 CompleteScope(ResourceModel *model, const Place *place)
 {
@@ -370,7 +385,7 @@ CompleteScope(ResourceModel *model, const Place *place)
 	}
 }
 
-/* Does an element hold one reference and nothing else, but for extensions? */
+/* Returns true if an element holds one reference and nothing else, extensions aside. */
 static bool
 IsBareReference(const ScopeModel *scope)
 {
@@ -400,7 +415,7 @@ CompleteBareReferences(ResourceModel *model)
 	}
 }
 
-/* --- what paths lead to --------------------------------------------------- */
+/* --- values of paths -------------------------------------------------------- */
 
 /* Follow a path from the root to a value; false if it leads to none. */
 static bool
@@ -426,7 +441,7 @@ FindValue(const ResourceModel *model, const char *path, FoundValue *found)
 		if (element != (property->kind == PROPERTY_ARRAY))
 			return false;
 		found->property = property;
-		/* A reference is complete, whatever its schema requires. */
+		/* A reference always has all its members. */
 		found->required = found->required && (property->required || property->kind == PROPERTY_MEMBER);
 		found->of_root = found->of_root && property->table == -1;
 		if (property->kind == PROPERTY_REFERENCE)
@@ -438,7 +453,7 @@ FindValue(const ResourceModel *model, const char *path, FoundValue *found)
 	return false;
 }
 
-/* Where the root has the value of a path: its column, or a member of a reference. */
+/* Find the value of a path in the root row: its column, or a member of a reference. */
 static void
 LocateRootValue(const ResourceModel *model, const FoundValue *found, int *column,
 				int *reference, int *member, int *type)
@@ -456,7 +471,7 @@ LocateRootValue(const ResourceModel *model, const FoundValue *found, int *column
 	*member = MemberNumber(&model->references[found->reference], property->name);
 }
 
-/* An identity value is there in every document. */
+/* Complete a value of the identity, which every document must have. */
 static void
 CompleteIdentity(ResourceModel *model, IdentityModel *identity)
 {
@@ -465,11 +480,14 @@ CompleteIdentity(ResourceModel *model, IdentityModel *identity)
 	Require(model, FindValue(model, identity->path, &found) && found.required);
 	LocateRootValue(model, &found, &identity->column, &identity->reference,
 					&identity->member, &identity->type);
-	identity->lower = IsDescriptorPath(identity->path);
+	identity->lower = ModelPathIsDescriptor(identity->path);
 	model->tables[0].columns[identity->column].identity = true;
 }
 
-/* A query field is the id of the document, or a value that the root has. */
+/*
+ * Complete a path of a query field: the id of the document, or a value of the
+ * root row.
+ */
 static void
 CompleteQueryPath(ResourceModel *model, QueryPathModel *path)
 {
@@ -484,6 +502,7 @@ CompleteQueryPath(ResourceModel *model, QueryPathModel *path)
 	LocateRootValue(model, &found, &path->column, &path->reference, &path->member, &path->type);
 }
 
+/* Complete all query fields. */
 static void
 CompleteQueries(ResourceModel *model)
 {
@@ -502,7 +521,7 @@ IsArrayPath(const ResourceModel *model, const char *path)
 	return false;
 }
 
-/* What must be unique are values of elements, not of arrays in them. */
+/* Require that unique values are those of elements, not of arrays in them. */
 static void
 RequireUniqueness(const ResourceModel *model, const UniquenessModel *uniqueness)
 {
@@ -517,6 +536,7 @@ RequireUniqueness(const ResourceModel *model, const UniquenessModel *uniqueness)
 	}
 }
 
+/* Require that both ends of an equality are values. */
 static void
 RequireEquality(const ResourceModel *model, const EqualityModel *equality)
 {
@@ -528,7 +548,7 @@ RequireEquality(const ResourceModel *model, const EqualityModel *equality)
 
 /* --- descriptors ---------------------------------------------------------- */
 
-/* One of the two values that a descriptor's URI is made of. */
+/* Complete one of the two values that a descriptor's URI consists of. */
 static void
 CompleteUriPart(ResourceModel *model, const char *path)
 {
@@ -555,7 +575,10 @@ CompleteExtraColumn(ResourceModel *model, int number, const char *name, ColumnRo
 	return column;
 }
 
-/* A descriptor is identified by its URI, which has a column of its own. */
+/*
+ * Complete a descriptor.  It is identified by its URI, which has a column of
+ * its own.
+ */
 static void
 CompleteDescriptor(ResourceModel *model)
 {
@@ -579,7 +602,7 @@ CompleteDescriptor(ResourceModel *model)
 
 /* --- references and projections ------------------------------------------- */
 
-/* A projection reads the values of one identity, in order. */
+/* Complete a projection, which reads the values of one identity, in order. */
 static void
 CompleteProjection(ResourceModel *model, ProjectionModel *projection)
 {
@@ -599,11 +622,11 @@ CompleteProjection(ResourceModel *model, ProjectionModel *projection)
 		RequireIndex(model, value->join, projection->njoins);
 		RequireType(model, value->type);
 		if (model->kind != RESOURCE_ABSTRACT)
-			value->lower = IsDescriptorPath(value->path) || strcmp(value->path, DESCRIPTOR_PATH) == 0;
+			value->lower = ModelPathIsDescriptor(value->path) || strcmp(value->path, DESCRIPTOR_PATH) == 0;
 	}
 }
 
-/* The first projection is that of the resource itself. */
+/* Require that the first projection is that of the resource itself. */
 static void
 RequireOwnProjection(const ResourceModel *model)
 {
@@ -617,7 +640,7 @@ RequireOwnProjection(const ResourceModel *model)
 		Require(model, SameName(own->values[i].path, model->identity[i].path));
 }
 
-/* A reference to a document is read by the projection of its target. */
+/* Require that a reference to a document is read by the projection of its target. */
 static void
 RequireTarget(const ResourceModel *model, const ReferenceModel *reference)
 {
@@ -640,6 +663,7 @@ RequireTarget(const ResourceModel *model, const ReferenceModel *reference)
 	}
 }
 
+/* Require that a reference can be read. */
 static void
 RequireReference(const ResourceModel *model, const ReferenceModel *reference)
 {
@@ -651,9 +675,10 @@ RequireReference(const ResourceModel *model, const ReferenceModel *reference)
 }
 
 /*
- * The key of an edge source follows from the place.  So does its id, but hashing
- * it would cost the first call of a session half a millisecond, most of it to set
- * the library up; the audit compares ids with dms.EdgeSource.
+ * Require that the key of an edge source follows from its place.  So does its
+ * id, but hashing it would cost the first call of a session half a
+ * millisecond, most of it to initialize the library; the audit compares ids
+ * with dms.EdgeSource.
  */
 static void
 RequireEdgeSource(const ResourceModel *model, const ReferenceModel *reference)
@@ -668,7 +693,7 @@ RequireEdgeSource(const ResourceModel *model, const ReferenceModel *reference)
 
 /* --- whole models --------------------------------------------------------- */
 
-/* Everything was named by a property, and unique keys are of columns that hold values. */
+/* Require that everything was named by a property. */
 static void
 RequireAllNamed(const ResourceModel *model)
 {
@@ -685,6 +710,7 @@ RequireAllNamed(const ResourceModel *model)
 	}
 }
 
+/* Require that unique keys are of columns that hold values. */
 static void
 RequireUniques(const ResourceModel *model, const TableModel *table)
 {
@@ -697,7 +723,7 @@ RequireUniques(const ResourceModel *model, const TableModel *table)
 		}
 }
 
-/* A document's superclass, its member table and its shared identity go together. */
+/* Require that superclass, member table and shared identity occur together. */
 static void
 RequireSuperclass(const ResourceModel *model)
 {
@@ -708,7 +734,7 @@ RequireSuperclass(const ResourceModel *model)
 	Require(model, model->superclass_path == NULL || (has && model->nidentity == 1));
 }
 
-/* Derive what is not stored of a resource that has documents. */
+/* Derive the members that are not stored of a resource that has documents. */
 static void
 CompleteConcrete(ResourceModel *model)
 {
@@ -728,7 +754,7 @@ CompleteConcrete(ResourceModel *model)
 	CompleteQueries(model);
 }
 
-/* Check what a complete model says of places in the document. */
+/* Check the paths of a complete model. */
 static void
 RequirePlaces(const ResourceModel *model)
 {
@@ -746,7 +772,7 @@ RequirePlaces(const ResourceModel *model)
 	MemoryContextDelete(scratch);
 }
 
-/* The view of an abstract resource: its id, and the columns of its identity. */
+/* Check the view of an abstract resource: its id, and the columns of its identity. */
 static void
 RequireView(const ResourceModel *model, const TableModel *view)
 {
@@ -768,7 +794,7 @@ RequireView(const ResourceModel *model, const TableModel *view)
 	}
 }
 
-/* Check an abstract resource, of which everything is stored. */
+/* Check an abstract resource, whose members are all stored. */
 static void
 RequireAbstract(const ResourceModel *model)
 {
@@ -795,9 +821,9 @@ RequireAbstract(const ResourceModel *model)
 	}
 }
 
-/* Derive what is not stored, and refuse the model unless it is sound. */
+/* Derive the members that are not stored, and refuse the model unless it is sound. */
 void
-ModelComplete(ResourceModel *model)
+ModelSoundComplete(ResourceModel *model)
 {
 	RequireIndex(model, model->kind, RESOURCE_ABSTRACT + 1);
 	Require(model, model->ntables > 0 && model->nprojections > 0);

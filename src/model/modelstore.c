@@ -2,15 +2,16 @@
  * modelstore.c
  *		Models as JSON text and back.
  *
- * One table per struct says which members it has; writing and reading both
- * follow it, so they cannot disagree.  Members that have their default (zero,
- * false, NULL, or -1 where that means none) are left out, and so are those that
- * are derived from others, except in abstract resources (see model.h).
+ * One table per struct lists its members; writing and reading both follow it,
+ * so they cannot disagree.  Members that have their default (zero, false,
+ * NULL, or -1 where that means none) are left out, and so are those that are
+ * derived from others, except in abstract resources (see model.h).
  */
 #include "postgres.h"
 
 #include "base/jsontree.h"
-#include "model/model.h"
+#include "model/modelsound.h"
+#include "model/modelstore.h"
 #include "utils/memutils.h"
 
 typedef enum FieldKind
@@ -55,13 +56,14 @@ typedef struct StructInfo
 	{#member, kind, offsetof(type, member), offsetof(type, n##member), NULL, NULL}
 #define FIELD_END {NULL, FIELD_TEXT, 0, 0, NULL, NULL}
 
+/* Members that follow from others in all models but abstract ones. */
 static bool
 IsAlwaysDerived(const void *base)
 {
 	return true;
 }
 
-/* What a scalar may be is said by its column. */
+/* The rules of a scalar are stored with its column. */
 static bool
 IsPropertyValueDerived(const void *base)
 {
@@ -288,7 +290,7 @@ static const StructInfo resource_info = {sizeof(ResourceModel), resource_fields}
 static void WriteStruct(StringInfo out, const StructInfo *info, const char *base, bool whole);
 static void ReadStruct(const JNode *node, const StructInfo *info, char *base, bool whole);
 
-/* Does the member have the value that is left out? */
+/* Returns true if the member has the value that is left out. */
 static bool
 IsDefault(const FieldInfo *field, const char *base)
 {
@@ -370,7 +372,7 @@ WriteField(StringInfo out, const FieldInfo *field, const char *base, bool whole)
 	}
 }
 
-/* Write a struct as an object; "whole" includes what could be derived. */
+/* Write a struct as an object; *whole* includes derived members. */
 static void
 WriteStruct(StringInfo out, const StructInfo *info, const char *base, bool whole)
 {
@@ -389,7 +391,7 @@ WriteStruct(StringInfo out, const StructInfo *info, const char *base, bool whole
 	appendStringInfoChar(out, '}');
 }
 
-/* What a member must be in JSON, if it is there. */
+/* The kind of JSON value that a member must be, if it is there. */
 static JNodeKind
 KindOfField(const FieldInfo *field)
 {
@@ -414,6 +416,7 @@ KindOfField(const FieldInfo *field)
 	return JNODE_NULL;
 }
 
+/* Refuse a member of another kind. */
 static void
 RequireKind(const JNode *node, JNodeKind kind, const char *name)
 {
@@ -423,7 +426,7 @@ RequireKind(const JNode *node, JNodeKind kind, const char *name)
 				 errmsg("member \"%s\" of a stored model must not be %s", name, JsonTreeKindName(node))));
 }
 
-/* Read a whole number, and nothing that only looks like one. */
+/* Read a whole number within limits, and no other form of number. */
 static int64
 ReadInteger(const JNode *node, int64 least, int64 most, const char *name)
 {
@@ -439,6 +442,7 @@ ReadInteger(const JNode *node, int64 least, int64 most, const char *name)
 	return number;
 }
 
+/* Read an int. */
 static int
 ReadInt(const JNode *node, const char *name)
 {
@@ -515,9 +519,9 @@ ReadField(const JNode *node, const FieldInfo *field, char *base, bool whole)
 }
 
 /*
- * Read an object into a struct.  Members were written in the order of the table,
- * so the walk through the node's children and the table is one pass.  What is
- * always derived is no member of a model that is not whole.
+ * Read an object into a struct.  Members were written in the order of the
+ * table, so one pass through both is enough.  Members that are always derived
+ * are unknown unless the model is whole.
  */
 static void
 ReadStruct(const JNode *node, const StructInfo *info, char *base, bool whole)
@@ -540,9 +544,9 @@ ReadStruct(const JNode *node, const StructInfo *info, char *base, bool whole)
 						child->name)));
 }
 
-/* What a kind of resource is called in dms.ResourceModel. */
+/* The name of a kind of resource in dms.ResourceModel. */
 const char *
-ModelKindName(int kind)
+ModelStoreKindName(int kind)
 {
 	static const char *const names[] = {
 		[RESOURCE_PLAIN] = "resource",
@@ -556,14 +560,17 @@ ModelKindName(int kind)
 
 static bool StructsAreEqual(const StructInfo *info, const char *left, const char *right);
 
-/* Texts that may be NULL. */
+/* Compare texts that may be NULL. */
 static bool
 TextsAreEqual(const char *left, const char *right)
 {
 	return left == right || (left != NULL && right != NULL && strcmp(left, right) == 0);
 }
 
-/* Compare the elements of an array member, which are as many. */
+/*
+ * Compare the elements of an array member of two structs, which have the same
+ * number.
+ */
 static bool
 ElementsAreEqual(const FieldInfo *field, const char *left, const char *right, int count)
 {
@@ -630,14 +637,14 @@ StructsAreEqual(const StructInfo *info, const char *left, const char *right)
 
 /* Returns true if two models are the same in all members. */
 bool
-ModelsAreEqual(const ResourceModel *left, const ResourceModel *right)
+ModelStoreEqual(const ResourceModel *left, const ResourceModel *right)
 {
 	return StructsAreEqual(&resource_info, (const char *) left, (const char *) right);
 }
 
 /* The model as JSON text. */
 char *
-ModelToJson(const ResourceModel *model)
+ModelStoreToJson(const ResourceModel *model)
 {
 	StringInfoData out;
 
@@ -646,7 +653,7 @@ ModelToJson(const ResourceModel *model)
 	return out.data;
 }
 
-/* Returns the number that a member of the root must be; -1 if it is not there. */
+/* The number in a member of the root; -1 if there is none. */
 static int
 RootNumber(const JNode *root, const char *name)
 {
@@ -658,7 +665,7 @@ RootNumber(const JNode *root, const char *name)
 	return ReadInt(node, name);
 }
 
-/* Refuse what is no model, or one that another version of the library stored. */
+/* Refuse a text that is no model, or a model of another version of the library. */
 static void
 RequireFormat(const JNode *root, const JsonFault *fault)
 {
@@ -676,9 +683,12 @@ RequireFormat(const JNode *root, const JsonFault *fault)
 				 errhint("The store was deployed by another version of dms, or dms.ResourceModel was changed by hand.")));
 }
 
-/* The model that a text describes, in the current memory context. */
+/*
+ * The model that a text describes, in the current memory context: completed,
+ * and checked.
+ */
 ResourceModel *
-ModelFromJson(const char *text, int len)
+ModelStoreFromJson(const char *text, int len)
 {
 	ResourceModel *model = palloc0(sizeof(ResourceModel));
 	JsonFault	fault;
@@ -693,6 +703,6 @@ ModelFromJson(const char *text, int len)
 	RequireFormat(root, &fault);
 	ReadStruct(root, &resource_info, (char *) model, RootNumber(root, "kind") == RESOURCE_ABSTRACT);
 	MemoryContextDelete(scratch);
-	ModelComplete(model);
+	ModelSoundComplete(model);
 	return model;
 }

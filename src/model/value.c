@@ -19,15 +19,16 @@
 #include "utils/numeric.h"
 #include "utils/timestamp.h"
 
+/* Set the text of a node. */
 static void
-SetText(JNode *node, JNodeKind kind, char *text)
+SetText(JNode *node, JNodeKind kind, char *string)
 {
 	node->kind = kind;
-	node->text = text;
-
-	node->length = strlen(text);
+	node->text = string;
+	node->length = strlen(string);
 }
 
+/* Report why a value is refused; always false. */
 static bool
 Refuse(ValueFault *fault, char *message)
 {
@@ -41,7 +42,7 @@ static void
 TrimNode(JNode *node)
 {
 	const char *start = node->text;
-	const char *end = node->text +node->length;
+	const char *end = &node->text[node->length];
 
 	while (start < end && strchr(" \t\r\n", *start))
 		start++;
@@ -51,6 +52,7 @@ TrimNode(JNode *node)
 		SetText(node, JNODE_STRING, pnstrdup(start, end - start));
 }
 
+/* Check a string against its lengths and its pattern. */
 static bool
 CheckText(JNode *node, const ValueModel *value, bool trim, ValueFault *fault)
 {
@@ -67,17 +69,17 @@ CheckText(JNode *node, const ValueModel *value, bool trim, ValueFault *fault)
 	if (value->max_length >= 0 && characters > value->max_length)
 		return Refuse(fault, psprintf("must have at most %d character%s, not %d.", value->max_length,
 									  value->max_length == 1 ? "" : "s", characters));
-	if (value->pattern && !PatternMatches(value->pattern, node->text, node->length))
+	if (value->pattern && !PatternMatches(value->pattern, value->rewritten, node->text, node->length))
 		return Refuse(fault, psprintf("must match the pattern \"%s\".", value->pattern));
 	return true;
 }
 
-/* A number, or a string that holds one. */
+/* Read a number, or a string that holds one. */
 static DecimalResult
 ReadNumber(const JNode *node, Decimal *decimal)
 {
 	const char *start = node->text;
-	const char *end = node->text +node->length;
+	const char *end = &node->text[node->length];
 
 	if (node->kind == JNODE_STRING)
 	{
@@ -91,7 +93,7 @@ ReadNumber(const JNode *node, Decimal *decimal)
 	return DecimalParse(start, end - start, decimal);
 }
 
-/* A bound of the schema, which was checked to be a number. */
+/* Compare a number with a bound of the schema, which was checked to be a number. */
 static int
 CompareBound(const Decimal *decimal, const char *bound)
 {
@@ -102,6 +104,18 @@ CompareBound(const Decimal *decimal, const char *bound)
 	return DecimalCompare(decimal, &limit);
 }
 
+/* Compare two numbers of a schema as bounds and values are compared. */
+int
+ValueCompareNumbers(const char *left, const char *right)
+{
+	Decimal		number;
+
+	if (DecimalParse(left, strlen(left), &number) != DECIMAL_OK)
+		elog(ERROR, "bound \"%s\" is not a number", left);
+	return CompareBound(&number, right);
+}
+
+/* Check a number against its bounds. */
 static bool
 CheckBounds(const Decimal *decimal, const ValueModel *value, ValueFault *fault)
 {
@@ -126,13 +140,13 @@ CheckBounds(const Decimal *decimal, const ValueModel *value, ValueFault *fault)
 	return true;
 }
 
-/* A whole number that fits its column. */
+/* Check a whole number, which must fit its column. */
 static bool
 CheckInteger(JNode *node, const ValueModel *value, ValueFault *fault)
 {
 	bool		wide = value->type == VALUE_INT8;
-	const char *least = wide ? "-9223372036854775808" : "-2147483648";
-	const char *most = wide ? "9223372036854775807" : "2147483647";
+	const char *least = wide ? "-9223372036854775808" : VALUE_INT4_LEAST;
+	const char *most = wide ? "9223372036854775807" : VALUE_INT4_MOST;
 	Decimal		decimal;
 	DecimalResult result = ReadNumber(node, &decimal);
 
@@ -148,7 +162,7 @@ CheckInteger(JNode *node, const ValueModel *value, ValueFault *fault)
 	return true;
 }
 
-/* The greatest number of so many digits, of them so many behind the point. */
+/* The greatest number with these digits in total and after the point. */
 static char *
 GreatestDecimal(int precision, int scale)
 {
@@ -162,7 +176,7 @@ GreatestDecimal(int precision, int scale)
 					precision - scale, nines, nines + precision - scale);
 }
 
-/* A decimal, rounded to the scale of its column. */
+/* Check a decimal, and round it to the scale of its column. */
 static bool
 CheckDecimal(JNode *node, const ValueModel *value, ValueFault *fault)
 {
@@ -193,6 +207,7 @@ CheckDecimal(JNode *node, const ValueModel *value, ValueFault *fault)
 	return true;
 }
 
+/* Check a boolean.  Strings and numbers that mean one are accepted. */
 static bool
 CheckBoolean(JNode *node, ValueFault *fault)
 {
@@ -219,6 +234,7 @@ CheckBoolean(JNode *node, ValueFault *fault)
 	return true;
 }
 
+/* Check a date or time. */
 static bool
 CheckTemporal(JNode *node, ValueType type, ValueFault *fault)
 {
@@ -239,7 +255,8 @@ CheckTemporal(JNode *node, ValueType type, ValueFault *fault)
 }
 
 /*
- * Make a value canonical in place, or say what is wrong with it.
+ * Make a value canonical in place.  Returns false, with the reason in *fault,
+ * if it is refused.
  */
 bool
 ValueCanonicalise(JNode *node, const ValueModel *value, bool trim,
@@ -265,8 +282,8 @@ ValueCanonicalise(JNode *node, const ValueModel *value, bool trim,
 }
 
 /*
- * The canonical text of a date or time.  Returns NULL, or in words what was
- * expected.
+ * Make the canonical text of a date or time.  Returns NULL, or a description
+ * of the expected form.
  */
 const char *
 ValueParseText(const char *text, int len, ValueType type, char **canonical)
@@ -331,7 +348,7 @@ ValueToDatum(const char *canonical, int len, ValueType type)
 	return (Datum) 0;
 }
 
-/* The canonical text of a stored value: what the body gave. */
+/* The canonical text of a stored value, as it was when it was stored. */
 char *
 ValueFromDatum(Datum datum, ValueType type)
 {
@@ -363,7 +380,7 @@ ValueFromDatum(Datum datum, ValueType type)
 	return NULL;
 }
 
-/* Are two stored values the same?  Text is compared by its bytes. */
+/* Returns true if two stored values are the same.  Text is compared by its bytes. */
 bool
 ValueDatumsEqual(Datum a, Datum b, ValueType type)
 {
@@ -386,6 +403,7 @@ ValueDatumsEqual(Datum a, Datum b, ValueType type)
 	return false;
 }
 
+/* The PostgreSQL type of a value. */
 Oid
 ValueTypeOid(ValueType type)
 {
@@ -403,6 +421,7 @@ ValueTypeOid(ValueType type)
 	return oids[type];
 }
 
+/* The PostgreSQL array type of a value. */
 Oid
 ValueArrayTypeOid(ValueType type)
 {

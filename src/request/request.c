@@ -90,7 +90,7 @@ Route(const Request *request, Target *target)
 {
 	target->resource = NULL;
 	if (request->nsegments >= 2)
-		target->resource = ResourceAtEndpoint(request->segments[0], request->segments[1]);
+		target->resource = ModelCacheFindEndpoint(request->segments[0], request->segments[1]);
 	if (target->resource == NULL)
 		ProblemRaise(ProblemNew(PROBLEM_UNKNOWN_ENDPOINT), "there is nothing at this path");
 	target->has_id = request->nsegments == REQUEST_SEGMENTS;
@@ -215,7 +215,7 @@ GetOne(const Request *request, Target *target, MemoryContext context, Response *
 	found = ReadDocument(&target->uuid, context, &result);
 	SnapshotEnd();
 	response->status = 404;
-	if (!found || !ResourceIsSame(result.resource, target->resource))
+	if (!found || !ModelCacheSame(result.resource, target->resource))
 		return;
 	AddEtag(response, result.document.etag);
 	RequestParseEtags(request->if_none_match, true, &known);

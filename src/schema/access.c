@@ -1,6 +1,6 @@
 /*
  * access.c
- *		dms.grant_access(), and grants on what a deploy creates.
+ *		dms.grant_access(), and grants on objects that a deploy creates.
  *
  * Which level has what is written in SQL in the install script.  Which role has
  * which level follows from the grants: there is no list that could differ from
@@ -98,7 +98,7 @@ ResultTexts(int column)
 	return texts;
 }
 
-/* Give a role what its level needs of the store; we are the store's owner. */
+/* Grant a role what its level needs of the store.  Runs as the owner of the store. */
 static void
 GrantOnStore(const char *role, const char *level)
 {
@@ -253,7 +253,7 @@ SetRoutines(const Member *members, int n, const char *name, Oid role, bool given
 
 /*
  * Give a role the functions of its level, and revoke those of higher levels.  The
- * levels are listed in ascending order; the first is for everybody.
+ * levels are listed in ascending order; the first is for PUBLIC.
  */
 static void
 GrantOnExtension(Oid role, const char *level, Oid function)
@@ -287,8 +287,9 @@ GrantOnExtension(Oid role, const char *level, Oid function)
 }
 
 /*
- * A deploy created tables: whoever has a level gets what it needs of them.
- * Must be called within an SPI connection of whoever owns the store.
+ * Grant roles what their levels need of the tables that a deploy created.
+ * Must be called within an SPI connection, with the rights of the owner of
+ * the store.
  */
 void
 AccessReapply(void)
@@ -307,7 +308,7 @@ AccessReapply(void)
 			GrantOnStore(roles[i], levels[i]);
 }
 
-/* Refuse what is not a level. */
+/* Refuse an unknown level. */
 static void
 CheckLevel(const char *level)
 {
@@ -320,10 +321,11 @@ CheckLevel(const char *level)
 }
 
 /*
- * Give a role a level of access, no more and no less.  The owner of the store
- * has the store, but not the functions where another role created the extension,
- * as when a dump was restored.  A deploy, which gives all levels what it creates,
- * and another grant come before us or after us.
+ * Give a role a level of access, no more and no less.
+ *
+ * The owner of the store has its tables, but not the functions if another
+ * role created the extension, as when a dump was restored.  The lock makes
+ * deploys, which grant all levels what they create, and other calls wait.
  */
 Datum
 dms_grant_access(PG_FUNCTION_ARGS)

@@ -2,21 +2,28 @@
  * apiresource.c
  *		Reading what an ApiSchema file says of one resource.
  *
- * Everything that is wrong is collected, with its place.  What is read here is
- * checked for itself; whether it fits together is the builder's question.
+ * An ApiSchema is generated from a model of the domain, and describes a
+ * resource twice: "jsonSchemaForInsert" has the shape of the document, and
+ * the other members say what its places mean, by JSON path.  Which object is
+ * a reference, for example, is not in the JSON schema; "documentPathsMapping"
+ * says so.  Where the two overlap, the JSON schema decides (nullability comes
+ * from "required", never from "isRequired", which is relative to the object
+ * around a property) and the other must not contradict it.
+ *
+ * Here each member is read and checked for itself.  Whether they agree is
+ * checked when the model is built (modelcheck.c, modelbind.c), because
+ * extensions have to be merged first.
  */
 #include "postgres.h"
 
 #include "base/words.h"
 #include "miscadmin.h"
-#include "schema/apischema.h"
+#include "schema/apiread.h"
+#include "schema/apiresource.h"
 #include "schema/naming.h"
 
-/* Names are stored in columns of this width. */
-#define MAX_NAME_LENGTH 256
-
-/* Keys of edge sources begin with both names, and keep so much when they are cut. */
-#define MAX_FULL_NAME_LENGTH 240
+/* Keys of edge sources begin with both names, and keep this much when they are cut. */
+#define MAX_FULL_NAME 240
 
 static const char *const resource_members[] = {
 	"allowIdentityUpdates", "arrayUniquenessConstraints",
@@ -56,19 +63,7 @@ static const char *const common_members[] = {
 	"insertionLocations", "projectEndpointName", "schemaFragment", NULL
 };
 
-/* Note a path that is not one; true when it is. */
-bool
-ApiCheckPath(const char *path, const char *what, const char *place,
-			 Problem *problems)
-{
-	if (PathIsPlain(path))
-		return true;
-	ProblemAt(problems, place, "\"%s\" in %s is not a path of the form $.name[*].name.",
-			  path, what);
-	return false;
-}
-
-/* The words that ApiSchema has for types of values. */
+/* Check a word for the type of a value. */
 static void
 CheckType(const char *type, const char *place, Problem *problems)
 {
@@ -81,7 +76,14 @@ CheckType(const char *type, const char *place, Problem *problems)
 	ProblemAt(problems, place, "\"type\" is \"%s\", which no value has.", type);
 }
 
-/* One value of a reference: its place in the target, and here. */
+/*
+ * Read one value of a reference: its path in the target, and here.
+ *
+ * A reference repeats the identity of its target, and all repeated values lie
+ * in one object.  The file lists the values, not the object, so the object is
+ * what their paths share.  Two values of the target may have the same path
+ * here, where the target's own references repeat a value.
+ */
 static void
 ReadMember(ApiMapping *mapping, const JNode *pair, Problem *problems)
 {
@@ -91,14 +93,14 @@ ReadMember(ApiMapping *mapping, const JNode *pair, Problem *problems)
 	const char *dot;
 	char	   *object;
 
-	if (!ReadObject(pair, pair_members, mapping->place, problems))
+	if (!ApiReadObject(pair, pair_members, mapping->place, problems))
 		return;
-	identity = ReadText(pair, "identityJsonPath", true, mapping->place, problems);
-	path = ReadText(pair, "referenceJsonPath", true, mapping->place, problems);
-	type = ReadText(pair, "type", false, mapping->place, problems);
+	identity = ApiReadText(pair, "identityJsonPath", true, mapping->place, problems);
+	path = ApiReadText(pair, "referenceJsonPath", true, mapping->place, problems);
+	type = ApiReadText(pair, "type", false, mapping->place, problems);
 	CheckType(type, mapping->place, problems);
-	if (!ApiCheckPath(identity, "identityJsonPath", mapping->place, problems) ||
-		!ApiCheckPath(path, "referenceJsonPath", mapping->place, problems))
+	if (!ApiReadCheckPath(identity, "identityJsonPath", mapping->place, problems) ||
+		!ApiReadCheckPath(path, "referenceJsonPath", mapping->place, problems))
 		return;
 	dot = strrchr(path, '.');
 	object = pnstrdup(path, dot - path);
@@ -115,23 +117,25 @@ ReadMember(ApiMapping *mapping, const JNode *pair, Problem *problems)
 	mapping->member_types = lappend(mapping->member_types, pstrdup(type ? type : ""));
 }
 
-/* A reference to a document: the object that its members share. */
+/* Read a reference to a document.  Returns false if its object cannot be found out. */
 static bool
 ReadReference(ApiMapping *mapping, const JNode *node, Problem *problems)
 {
-	const JNode *pairs = ReadNode(node, "referenceJsonPaths", JNODE_ARRAY,
-								  true, mapping->place, problems);
+	const JNode *pairs = ApiReadNode(node, "referenceJsonPaths", JNODE_ARRAY,
+									 true, mapping->place, problems);
 
 	if (pairs == NULL)
 		return false;
 	foreach_child(pair, pairs)
+	{
 		ReadMember(mapping, pair, problems);
+	}
 	if (pairs->nchildren == 0)
 		ProblemAt(problems, mapping->place, "the reference has no \"referenceJsonPaths\".");
 	return mapping->path != NULL;
 }
 
-/* One entry of documentPathsMapping; NULL when it leads nowhere. */
+/* Read one entry of documentPathsMapping; NULL if it has no path. */
 static ApiMapping *
 ReadMapping(const JNode *node, const char *place, Problem *problems)
 {
@@ -139,30 +143,34 @@ ReadMapping(const JNode *node, const char *place, Problem *problems)
 
 	mapping->key = node->name;
 	mapping->place = psprintf("%s: documentPathsMapping.%s", place, node->name);
-	if (!ReadObject(node, mapping_members, mapping->place, problems))
+	if (!ApiReadObject(node, mapping_members, mapping->place, problems))
 		return NULL;
-	mapping->reference = ReadBool(node, "isReference", mapping->place, problems);
-	mapping->descriptor = ReadBool(node, "isDescriptor", mapping->place, problems);
+	mapping->reference = ApiReadBool(node, "isReference", mapping->place, problems);
+	mapping->descriptor = ApiReadBool(node, "isDescriptor", mapping->place, problems);
 	if (mapping->descriptor && !mapping->reference)
 		ProblemAt(problems, mapping->place, "\"isDescriptor\" contradicts \"isReference\".");
 	if (mapping->reference)
 	{
-		mapping->project = ReadText(node, "projectName", true, mapping->place, problems);
-		mapping->resource = ReadText(node, "resourceName", true, mapping->place, problems);
+		mapping->project = ApiReadText(node, "projectName", true, mapping->place, problems);
+		mapping->resource = ApiReadText(node, "resourceName", true, mapping->place, problems);
 	}
 	if (mapping->reference && !mapping->descriptor)
 		return ReadReference(mapping, node, problems) ? mapping : NULL;
-	mapping->path = ReadText(node, "path", true, mapping->place, problems);
-	mapping->type = ReadText(node, "type", false, mapping->place, problems);
+	mapping->path = ApiReadText(node, "path", true, mapping->place, problems);
+	mapping->type = ApiReadText(node, "type", false, mapping->place, problems);
 	CheckType(mapping->type, mapping->place, problems);
-	return ApiCheckPath(mapping->path, "path", mapping->place, problems) ? mapping : NULL;
+	return ApiReadCheckPath(mapping->path, "path", mapping->place, problems) ? mapping : NULL;
 }
 
+/*
+ * Read documentPathsMapping: what the places of the document mean.  Its keys
+ * are names of the domain model, and are used in messages only.
+ */
 static void
 ReadMappings(ApiResource *resource, const JNode *node, Problem *problems)
 {
-	const JNode *mappings = ReadNode(node, "documentPathsMapping", JNODE_OBJECT,
-									 true, resource->place, problems);
+	const JNode *mappings = ApiReadNode(node, "documentPathsMapping", JNODE_OBJECT,
+										true, resource->place, problems);
 
 	if (mappings == NULL)
 		return;
@@ -175,7 +183,7 @@ ReadMappings(ApiResource *resource, const JNode *node, Problem *problems)
 	}
 }
 
-/* A field of queryFieldMapping: one entry for each of its paths. */
+/* Read a field of queryFieldMapping, one entry for each of its paths. */
 static void
 ReadQuery(ApiResource *resource, const JNode *field, Problem *problems)
 {
@@ -193,19 +201,19 @@ ReadQuery(ApiResource *resource, const JNode *field, Problem *problems)
 	{
 		ApiQueryPath *query = palloc0(sizeof(ApiQueryPath));
 
-		if (!ReadObject(path, query_members, place, problems))
+		if (!ApiReadObject(path, query_members, place, problems))
 			continue;
 		query->field = field->name;
 		query->place = place;
-		query->path = ReadText(path, "path", true, place, problems);
-		query->type = ReadText(path, "type", true, place, problems);
+		query->path = ApiReadText(path, "path", true, place, problems);
+		query->type = ApiReadText(path, "type", true, place, problems);
 		CheckType(query->type, place, problems);
-		if (ApiCheckPath(query->path, "path", place, problems))
+		if (ApiReadCheckPath(query->path, "path", place, problems))
 			resource->queries = lappend(resource->queries, query);
 	}
 }
 
-/* Fields are found in any case, and some names are taken by paging. */
+/* Fields are found in any case, and paging has taken some names. */
 static void
 CheckQueryName(const JNode *field, const char *place, Problem *problems)
 {
@@ -220,11 +228,12 @@ CheckQueryName(const JNode *field, const char *place, Problem *problems)
 					  field->name, other->name);
 }
 
+/* Read the fields that documents can be queried by. */
 static void
 ReadQueries(ApiResource *resource, const JNode *node, Problem *problems)
 {
-	const JNode *fields = ReadNode(node, "queryFieldMapping", JNODE_OBJECT,
-								   false, resource->place, problems);
+	const JNode *fields = ApiReadNode(node, "queryFieldMapping", JNODE_OBJECT,
+									  false, resource->place, problems);
 
 	if (fields == NULL)
 		return;
@@ -235,6 +244,10 @@ ReadQueries(ApiResource *resource, const JNode *node, Problem *problems)
 	}
 }
 
+/*
+ * Read the names that the author gave to places.  Whether the path exists is
+ * found out when the name is used.
+ */
 static void
 ReadNameOverrides(ApiResource *resource, const JNode *overrides,
 				  const char *place, Problem *problems)
@@ -254,36 +267,41 @@ ReadNameOverrides(ApiResource *resource, const JNode *overrides,
 	}
 }
 
+/* Read the hints about names of tables and columns. */
 static void
 ReadRelational(ApiResource *resource, const JNode *node, Problem *problems)
 {
-	const JNode *relational = ReadNode(node, "relational", JNODE_OBJECT, false,
-									   resource->place, problems);
+	const JNode *relational = ApiReadNode(node, "relational", JNODE_OBJECT, false,
+										  resource->place, problems);
 	char	   *place = psprintf("%s: relational", resource->place);
 	const JNode *overrides;
 	const char *name;
 
 	if (relational == NULL)
 		return;
-	(void) ReadObject(relational, relational_members, place, problems);
-	name = ReadText(relational, "rootTableNameOverride", false, place, problems);
+	(void) ApiReadObject(relational, relational_members, place, problems);
+	name = ApiReadText(relational, "rootTableNameOverride", false, place, problems);
 	if (name && !NameIsPlain(name, "_"))
 		ProblemAt(problems, place, "\"%s\" is not a name that a table can have: only letters, digits and \"_\" are.",
 				  name);
 	resource->root_table_override = name;
-	overrides = ReadNode(relational, "nameOverrides", JNODE_OBJECT, false,
-						 place, problems);
+	overrides = ApiReadNode(relational, "nameOverrides", JNODE_OBJECT, false,
+							place, problems);
 	if (overrides != NULL)
 		ReadNameOverrides(resource, overrides, place, problems);
 	if (resource->descriptor && (name || resource->overrides))
 		ProblemAt(problems, place, "descriptors share a table whose names cannot be overridden.");
 }
 
+/*
+ * Read the digits of decimals, which a JSON schema has no words for.  Either
+ * number may be missing.  Repeated entries must agree.
+ */
 static void
 ReadDecimals(ApiResource *resource, const JNode *node, Problem *problems)
 {
-	const JNode *infos = ReadNode(node, "decimalPropertyValidationInfos",
-								  JNODE_ARRAY, false, resource->place, problems);
+	const JNode *infos = ApiReadNode(node, "decimalPropertyValidationInfos",
+									 JNODE_ARRAY, false, resource->place, problems);
 	char	   *place = psprintf("%s: decimalPropertyValidationInfos", resource->place);
 
 	if (infos == NULL)
@@ -293,13 +311,13 @@ ReadDecimals(ApiResource *resource, const JNode *node, Problem *problems)
 		ApiDecimal *decimal = palloc0(sizeof(ApiDecimal));
 		ListCell   *cell;
 
-		if (!ReadObject(info, decimal_members, place, problems))
+		if (!ApiReadObject(info, decimal_members, place, problems))
 			continue;
-		decimal->path = ReadText(info, "path", true, place, problems);
-		decimal->total_digits = ReadInt(info, "totalDigits", -1, place, problems);
-		decimal->decimal_places = ReadInt(info, "decimalPlaces", -1, place, problems);
-		if (decimal->total_digits == 0 || decimal->total_digits > 1000 ||
-			decimal->decimal_places > 1000 ||
+		decimal->path = ApiReadText(info, "path", true, place, problems);
+		decimal->total_digits = ApiReadInt(info, "totalDigits", -1, place, problems);
+		decimal->decimal_places = ApiReadInt(info, "decimalPlaces", -1, place, problems);
+		if (decimal->total_digits == 0 || decimal->total_digits > MODEL_MAX_PRECISION ||
+			decimal->decimal_places > MODEL_MAX_PRECISION ||
 			(decimal->total_digits > 0 && decimal->decimal_places > decimal->total_digits))
 			ProblemAt(problems, place, "the digits of %s are out of range.", decimal->path);
 		foreach(cell, resource->decimals)
@@ -310,12 +328,18 @@ ReadDecimals(ApiResource *resource, const JNode *node, Problem *problems)
 				(other->total_digits != decimal->total_digits || other->decimal_places != decimal->decimal_places))
 				ProblemAt(problems, place, "the digits of %s are given twice, and differ.", decimal->path);
 		}
-		if (ApiCheckPath(decimal->path, "path", place, problems))
+		if (ApiReadCheckPath(decimal->path, "path", place, problems))
 			resource->decimals = lappend(resource->decimals, decimal);
 	}
 }
 
-/* One constraint; nested ones are made absolute and stand beside it. */
+/*
+ * Read a constraint and those nested in it.
+ *
+ * Paths of a nested constraint are relative to one element of "basePath".
+ * They are made absolute: a constraint always holds within one parent, which
+ * the absolute path says as well.
+ */
 static void
 ReadUniqueness(ApiResource *resource, const JNode *node, const char *base,
 			   Problem *problems)
@@ -326,41 +350,49 @@ ReadUniqueness(ApiResource *resource, const JNode *node, const char *base,
 
 	check_stack_depth();
 	unique->place = psprintf("%s: arrayUniquenessConstraints", resource->place);
-	if (!ReadObject(node, uniqueness_members, unique->place, problems))
+	if (!ApiReadObject(node, uniqueness_members, unique->place, problems))
 		return;
-	foreach(cell, ReadTexts(node, "paths", unique->place, problems))
+	foreach(cell, ApiReadTexts(node, "paths", unique->place, problems))
 	{
 		char	   *path = lfirst(cell);
 
-		if (ApiCheckPath(path, "paths", unique->place, problems))
+		if (ApiReadCheckPath(path, "paths", unique->place, problems))
 			unique->paths = lappend(unique->paths, psprintf("%s%s", base, path + 1));
 	}
 	if (unique->paths != NIL)
 		resource->uniqueness = lappend(resource->uniqueness, unique);
-	nested = ReadNode(node, "nestedConstraints", JNODE_ARRAY, false,
-					  unique->place, problems);
+	nested = ApiReadNode(node, "nestedConstraints", JNODE_ARRAY, false,
+						 unique->place, problems);
 	if (nested == NULL)
 		return;
 	foreach_child(child, nested)
 	{
-		const char *below = ReadText(child, "basePath", true, unique->place, problems);
+		const char *below = ApiReadText(child, "basePath", true, unique->place, problems);
 
-		if (ApiCheckPath(below, "basePath", unique->place, problems))
+		if (ApiReadCheckPath(below, "basePath", unique->place, problems))
 			ReadUniqueness(resource, child, psprintf("%s%s", base, below + 1), problems);
 	}
 }
 
+/*
+ * Read what must be unique within arrays, and which values of the document
+ * must be equal.
+ */
 static void
 ReadConstraints(ApiResource *resource, const JNode *node, Problem *problems)
 {
-	const JNode *uniques = ReadNode(node, "arrayUniquenessConstraints",
-									JNODE_ARRAY, false, resource->place, problems);
-	const JNode *equals = ReadNode(node, "equalityConstraints", JNODE_ARRAY,
-								   false, resource->place, problems);
+	const JNode *uniques = ApiReadNode(node, "arrayUniquenessConstraints",
+									   JNODE_ARRAY, false, resource->place, problems);
+	const JNode *equals = ApiReadNode(node, "equalityConstraints", JNODE_ARRAY,
+									  false, resource->place, problems);
 
 	if (uniques)
+	{
 		foreach_child(child, uniques)
+		{
 			ReadUniqueness(resource, child, "$", problems);
+		}
+	}
 	if (equals == NULL)
 		return;
 	foreach_child(child, equals)
@@ -368,17 +400,21 @@ ReadConstraints(ApiResource *resource, const JNode *node, Problem *problems)
 		ApiEquality *equality = palloc0(sizeof(ApiEquality));
 
 		equality->place = psprintf("%s: equalityConstraints", resource->place);
-		if (!ReadObject(child, equality_members, equality->place, problems))
+		if (!ApiReadObject(child, equality_members, equality->place, problems))
 			continue;
-		equality->source = ReadText(child, "sourceJsonPath", true, equality->place, problems);
-		equality->target = ReadText(child, "targetJsonPath", true, equality->place, problems);
-		if (ApiCheckPath(equality->source, "sourceJsonPath", equality->place, problems) &&
-			ApiCheckPath(equality->target, "targetJsonPath", equality->place, problems))
+		equality->source = ApiReadText(child, "sourceJsonPath", true, equality->place, problems);
+		equality->target = ApiReadText(child, "targetJsonPath", true, equality->place, problems);
+		if (ApiReadCheckPath(equality->source, "sourceJsonPath", equality->place, problems) &&
+			ApiReadCheckPath(equality->target, "targetJsonPath", equality->place, problems))
 			resource->equalities = lappend(resource->equalities, equality);
 	}
 }
 
-/* The lists of paths whose values may be coerced. */
+/*
+ * Read the lists of paths whose values may be coerced.  They are incomplete
+ * in real files, so coercion follows the JSON schema; the lists are read to
+ * find contradictions.
+ */
 static void
 ReadTypedPaths(ApiResource *resource, const JNode *node, Problem *problems)
 {
@@ -390,20 +426,20 @@ ReadTypedPaths(ApiResource *resource, const JNode *node, Problem *problems)
 
 	for (size_t i = 0; i < lengthof(lists); i++)
 	{
-		foreach(cell, ReadTexts(node, lists[i][0], resource->place, problems))
+		foreach(cell, ApiReadTexts(node, lists[i][0], resource->place, problems))
 		{
 			ApiTypedPath *typed = palloc0(sizeof(ApiTypedPath));
 
 			typed->list = lists[i][0];
 			typed->type = lists[i][1];
 			typed->path = lfirst(cell);
-			if (ApiCheckPath(typed->path, typed->list, resource->place, problems))
+			if (ApiReadCheckPath(typed->path, typed->list, resource->place, problems))
 				resource->typed_paths = lappend(resource->typed_paths, typed);
 		}
 	}
 }
 
-/* One entry of commonExtensionOverrides, for each of its locations. */
+/* Read one entry of commonExtensionOverrides, once for each of its locations. */
 static void
 ReadCommonExtension(ApiResource *resource, const JNode *node,
 					const char *place, Problem *problems)
@@ -412,14 +448,14 @@ ReadCommonExtension(ApiResource *resource, const JNode *node,
 	const char *endpoint;
 	ListCell   *cell;
 
-	if (!ReadObject(node, common_members, place, problems))
+	if (!ApiReadObject(node, common_members, place, problems))
 		return;
-	fragment = ReadNode(node, "schemaFragment", JNODE_OBJECT, true, place, problems);
-	endpoint = ReadText(node, "projectEndpointName", false, place, problems);
+	fragment = ApiReadNode(node, "schemaFragment", JNODE_OBJECT, true, place, problems);
+	endpoint = ApiReadText(node, "projectEndpointName", false, place, problems);
 	if (endpoint && strcmp(endpoint, resource->project->endpoint) != 0)
 		ProblemAt(problems, place, "\"projectEndpointName\" is \"%s\", but the project is \"%s\".",
 				  endpoint, resource->project->endpoint);
-	foreach(cell, ReadTexts(node, "insertionLocations", place, problems))
+	foreach(cell, ApiReadTexts(node, "insertionLocations", place, problems))
 	{
 		ApiCommonExtension *common = palloc0(sizeof(ApiCommonExtension));
 
@@ -427,40 +463,50 @@ ReadCommonExtension(ApiResource *resource, const JNode *node,
 			continue;
 		common->location = lfirst(cell);
 		common->place = place;
-		common->fragment = SchemaRead(fragment, true, resource->place, problems);
+		common->fragment = JsonSchemaRead(fragment, true, resource->place, problems);
 		resource->common_extensions = lappend(resource->common_extensions, common);
 	}
 }
 
+/* Read the extensions of parts that many resources share. */
 static void
 ReadCommonExtensions(ApiResource *resource, const JNode *node,
 					 Problem *problems)
 {
-	const JNode *list = ReadNode(node, "commonExtensionOverrides", JNODE_ARRAY,
-								 false, resource->place, problems);
+	const JNode *list = ApiReadNode(node, "commonExtensionOverrides", JNODE_ARRAY,
+									false, resource->place, problems);
 	char	   *place = psprintf("%s: commonExtensionOverrides", resource->place);
 
 	if (list == NULL)
 		return;
 	foreach_child(child, list)
+	{
 		ReadCommonExtension(resource, child, place, problems);
+	}
 	if (list->nchildren > 0 && !resource->extension)
 		ProblemAt(problems, place, "only a resource extension can have these.");
 }
 
-/* What a subclass says of its superclass. */
+/*
+ * Read what a subclass says of its superclass.
+ *
+ * There are two kinds.  A "domainEntity" (School) has an identity of one
+ * value under a name of its own, and "superclassIdentityJsonPath" is the name
+ * of that value in the superclass.  An "association" has the identity of its
+ * superclass, path by path.
+ */
 static void
 ReadSubclass(ApiResource *resource, const JNode *node, Problem *problems)
 {
-	const char *type = ReadText(node, "subclassType", false, resource->place, problems);
+	const char *type = ApiReadText(node, "subclassType", false, resource->place, problems);
 
-	resource->subclass = ReadBool(node, "isSubclass", resource->place, problems);
-	resource->superclass_project = ReadText(node, "superclassProjectName",
-											resource->subclass, resource->place, problems);
-	resource->superclass_resource = ReadText(node, "superclassResourceName",
-											 resource->subclass, resource->place, problems);
-	resource->superclass_path = ReadText(node, "superclassIdentityJsonPath", false,
-										 resource->place, problems);
+	resource->subclass = ApiReadBool(node, "isSubclass", resource->place, problems);
+	resource->superclass_project = ApiReadText(node, "superclassProjectName",
+											   resource->subclass, resource->place, problems);
+	resource->superclass_resource = ApiReadText(node, "superclassResourceName",
+												resource->subclass, resource->place, problems);
+	resource->superclass_path = ApiReadText(node, "superclassIdentityJsonPath", false,
+											resource->place, problems);
 	if (!resource->subclass)
 	{
 		if (type || resource->superclass_project || resource->superclass_resource ||
@@ -478,7 +524,11 @@ ReadSubclass(ApiResource *resource, const JNode *node, Problem *problems)
 		ProblemAt(problems, resource->place, "\"superclassIdentityJsonPath\" is missing.");
 }
 
-/* Kinds of resources exclude each other, and say what an identity may be. */
+/*
+ * Kinds of resources exclude each other.  Descriptors are identified by
+ * "namespace#codeValue" and extensions by what they extend, so neither lists
+ * an identity.
+ */
 static void
 CheckKinds(const ApiResource *resource, Problem *problems)
 {
@@ -499,75 +549,85 @@ CheckKinds(const ApiResource *resource, Problem *problems)
 		ProblemAt(problems, resource->place, "the identity of the school year enumeration must be $.schoolYear alone.");
 }
 
+/* Read the paths of the identity, in the order in which they are hashed. */
 static void
 ReadIdentity(ApiResource *resource, const JNode *node, Problem *problems)
 {
-	List	   *paths = ReadTexts(node, "identityJsonPaths", resource->place, problems);
+	List	   *paths = ApiReadTexts(node, "identityJsonPaths", resource->place, problems);
 	ListCell   *cell;
 
 	foreach(cell, paths)
-		if (ApiCheckPath(lfirst(cell), "identityJsonPaths", resource->place, problems))
-		resource->identity_paths = lappend(resource->identity_paths, lfirst(cell));
+	{
+		if (ApiReadCheckPath(lfirst(cell), "identityJsonPaths", resource->place, problems))
+			resource->identity_paths = lappend(resource->identity_paths, lfirst(cell));
+	}
 	if (resource->identity_paths != NIL || paths == NIL)
 		CheckKinds(resource, problems);
 }
 
-/* The JSON schema; some names at its root are the engine's own. */
+/*
+ * Read the JSON schema.  Names that documents have in responses cannot be
+ * properties of its root.
+ */
 static void
 ReadSchema(ApiResource *resource, const JNode *node, Problem *problems)
 {
 	static const char *const taken[] = {
 		"id", "link", "_etag", "_lastModifiedDate",
 	};
-	const JNode *schema = ReadNode(node, "jsonSchemaForInsert", JNODE_OBJECT, true,
-								   resource->place, problems);
+	const JNode *schema = ApiReadNode(node, "jsonSchemaForInsert", JNODE_OBJECT, true,
+									  resource->place, problems);
 	ListCell   *cell;
 
 	if (schema == NULL)
 		return;
-	resource->schema = SchemaRead(schema, resource->extension, resource->place, problems);
+	resource->schema = JsonSchemaRead(schema, resource->extension, resource->place, problems);
 	if (resource->schema->kind != SCHEMA_OBJECT)
 		ProblemAt(problems, resource->place, "\"jsonSchemaForInsert\" must describe an object.");
 	for (size_t i = 0; i < lengthof(taken); i++)
-		if (SchemaFind(resource->schema, taken[i]))
+		if (JsonSchemaFind(resource->schema, taken[i]))
 			ProblemAt(problems, resource->place, "\"%s\" cannot be a property: every document has it by itself.", taken[i]);
 	foreach(cell, resource->schema->properties)
 	{
 		const char *name = ((SchemaProperty *) lfirst(cell))->name;
 
-		/* In an upsert, "id" is refused in any case. */
+		/* An upsert refuses "id" in any case. */
 		if (pg_strcasecmp(name, "id") == 0 && strcmp(name, "id") != 0)
 			ProblemAt(problems, resource->place, "\"%s\" cannot be a property: it reads like \"id\".", name);
 	}
 }
 
-/* The names of a resource; false when it has none to go by. */
+/* Read the names of a resource; false if it cannot be identified by them. */
 static bool
 ReadNames(ApiResource *resource, const JNode *node, Problem *problems)
 {
 	resource->endpoint = node->name;
 	resource->place = psprintf("%s.%s", resource->project->name, node->name);
-	if (!ReadObject(node, resource_members, resource->place, problems))
+	if (!ApiReadObject(node, resource_members, resource->place, problems))
 		return false;
-	resource->name = ReadText(node, "resourceName", true, resource->place, problems);
+	resource->name = ApiReadText(node, "resourceName", true, resource->place, problems);
 	if (!NameIsPlain(resource->name, "_") || !NameIsPlain(resource->endpoint, "_-"))
 	{
 		ProblemAt(problems, resource->place, "a resource needs a name of letters, digits and \"_\", and an endpoint of these and \"-\".");
 		return false;
 	}
-	if (strlen(resource->name) > MAX_NAME_LENGTH || strlen(resource->endpoint) > MAX_NAME_LENGTH)
+	if (strlen(resource->name) > MODEL_MAX_NAME || strlen(resource->endpoint) > MODEL_MAX_NAME)
 	{
-		ProblemAt(problems, resource->place, "names of resources and endpoints can have up to %d characters.", MAX_NAME_LENGTH);
+		ProblemAt(problems, resource->place, "names of resources and endpoints can have up to %d characters.", MODEL_MAX_NAME);
 		return false;
 	}
-	if (strlen(resource->project->name) + strlen(resource->name) > MAX_FULL_NAME_LENGTH)
+	if (strlen(resource->project->name) + strlen(resource->name) > MAX_FULL_NAME)
 		ProblemAt(problems, resource->place, "the names of the project and of the resource can have up to %d characters together.",
-				  MAX_FULL_NAME_LENGTH);
+				  MAX_FULL_NAME);
 	resource->place = psprintf("%s.%s", resource->project->name, resource->name);
 	return true;
 }
 
-/* Read one resource; NULL when it cannot even be named. */
+/*
+ * Read one resource; NULL if it cannot even be named.  Kinds are read before
+ * the other members, because those depend on them; the JSON schema of an
+ * extension, for example, has other rules.
+ */
 ApiResource *
 ApiResourceRead(ApiProject *project, const JNode *node, Problem *problems)
 {
@@ -577,10 +637,10 @@ ApiResourceRead(ApiProject *project, const JNode *node, Problem *problems)
 	resource->project = project;
 	if (!ReadNames(resource, node, problems))
 		return NULL;
-	resource->descriptor = ReadBool(node, "isDescriptor", resource->place, problems);
-	resource->extension = ReadBool(node, "isResourceExtension", resource->place, problems);
-	resource->school_year = ReadBool(node, "isSchoolYearEnumeration", resource->place, problems);
-	resource->allow_identity_updates = ReadBool(node, "allowIdentityUpdates", resource->place, problems);
+	resource->descriptor = ApiReadBool(node, "isDescriptor", resource->place, problems);
+	resource->extension = ApiReadBool(node, "isResourceExtension", resource->place, problems);
+	resource->school_year = ApiReadBool(node, "isSchoolYearEnumeration", resource->place, problems);
+	resource->allow_identity_updates = ApiReadBool(node, "allowIdentityUpdates", resource->place, problems);
 	ReadSubclass(resource, node, problems);
 	ReadIdentity(resource, node, problems);
 	ReadMappings(resource, node, problems);

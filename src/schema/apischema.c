@@ -1,15 +1,23 @@
 /*
  * apischema.c
- *		Reading ApiSchema files: projects, and how they come together.
+ *		Reading ApiSchema files: projects, and how they are merged.
  *
- * Everything that is wrong is collected, with its place, before anything is
- * refused.  A resource that was found broken is kept by its name, so that who
- * refers to it is not blamed too, but nothing is built on it.
+ * A file holds one project: the core, or an extension of it.  Extensions come
+ * as files of their own, which are made without knowing each other, so what
+ * they say is merged here: an extension of a resource repeats the path down
+ * to where it adds something, and everything new is below "_ext.{project}".
+ * The result is one description per stored resource, as if it had been
+ * written in one file.
+ *
+ * Everything that is wrong is collected, with its place, before the deploy is
+ * refused.  A resource that was found broken is kept by its name, so that no
+ * problem is reported for references to it, but nothing is built on it.
  */
 #include "postgres.h"
 
 #include "base/hash.h"
 #include "miscadmin.h"
+#include "schema/apiread.h"
 #include "schema/apischema.h"
 #include "schema/naming.h"
 
@@ -30,10 +38,14 @@ static const char *const abstract_members[] = {
 	"identityJsonPaths", "openApiFragment", NULL
 };
 
-/* Widths of the columns that hold these. */
-#define MAX_NAME_LENGTH 256
-#define MAX_VERSION_LENGTH 64
+/* The width of the columns that hold versions. */
+#define MAX_VERSION 64
 
+/*
+ * Read one abstract resource: a name and an identity.  It has no JSON schema,
+ * because no document is stored under its name; its columns are found through
+ * its subclasses.
+ */
 static ApiAbstract *
 ReadAbstract(ApiProject *project, const JNode *node, Problem *problems)
 {
@@ -43,15 +55,15 @@ ReadAbstract(ApiProject *project, const JNode *node, Problem *problems)
 	abstract->project = project;
 	abstract->name = node->name;
 	abstract->place = psprintf("%s.%s", project->name, node->name);
-	if (!ReadObject(node, abstract_members, abstract->place, problems))
+	if (!ApiReadObject(node, abstract_members, abstract->place, problems))
 		return NULL;
-	if (!NameIsPlain(node->name, "_") || strlen(node->name) > MAX_NAME_LENGTH)
+	if (!NameIsPlain(node->name, "_") || strlen(node->name) > MODEL_MAX_NAME)
 		ProblemAt(problems, abstract->place, "an abstract resource needs a name of letters, digits and \"_\".");
-	foreach(cell, ReadTexts(node, "identityJsonPaths", abstract->place, problems))
+	foreach(cell, ApiReadTexts(node, "identityJsonPaths", abstract->place, problems))
 	{
 		const char *path = lfirst(cell);
 
-		if (!ApiCheckPath(path, "identityJsonPaths", abstract->place, problems))
+		if (!ApiReadCheckPath(path, "identityJsonPaths", abstract->place, problems))
 			continue;
 		if (strstr(path, "[*]") != NULL)
 			ProblemAt(problems, abstract->place, "%s lies in an array and cannot identify a document.", path);
@@ -62,11 +74,12 @@ ReadAbstract(ApiProject *project, const JNode *node, Problem *problems)
 	return abstract;
 }
 
+/* Read the abstract resources of a project. */
 static void
 ReadAbstracts(ApiProject *project, const char *place, Problem *problems)
 {
-	const JNode *abstracts = ReadNode(project->node, "abstractResources",
-									  JNODE_OBJECT, false, place, problems);
+	const JNode *abstracts = ApiReadNode(project->node, "abstractResources",
+										 JNODE_OBJECT, false, place, problems);
 
 	if (abstracts == NULL)
 		return;
@@ -79,13 +92,16 @@ ReadAbstracts(ApiProject *project, const char *place, Problem *problems)
 	}
 }
 
-/* Does a mapping of names say something else than the resources? */
+/*
+ * Check that a map of names agrees with "resourceSchemas".  The file has three
+ * places for the same names; only "resourceSchemas" is used.
+ */
 static void
 CheckNameMapping(const ApiProject *project, const char *member, bool folded,
 				 const char *place, Problem *problems)
 {
-	const JNode *mapping = ReadNode(project->node, member, JNODE_OBJECT, false,
-									place, problems);
+	const JNode *mapping = ApiReadNode(project->node, member, JNODE_OBJECT, false,
+									   place, problems);
 
 	if (mapping == NULL)
 		return;
@@ -108,7 +124,10 @@ CheckNameMapping(const ApiProject *project, const char *member, bool folded,
 	}
 }
 
-/* Resources are found by name or endpoint, in any case. */
+/*
+ * Refuse two resources that a caller could mean by one name: both names and
+ * endpoints are accepted, in any case.
+ */
 static void
 CheckResourceNames(const ApiProject *project, Problem *problems)
 {
@@ -140,28 +159,35 @@ CheckResourceNames(const ApiProject *project, Problem *problems)
 	}
 }
 
-/* Letters and digits only; "_" of reserved names cannot come up. */
+/*
+ * Returns true for a schema of others.  The name has only letters and digits,
+ * so PostgreSQL's own ("pg_...") cannot occur.
+ */
 static bool
 SchemaNameIsTaken(const char *name)
 {
 	return strcmp(name, "dms") == 0 || strcmp(name, "public") == 0;
 }
 
+/*
+ * Read the names of a project.  They become parts of schema names, edge
+ * source keys and hashes, so they are restricted to plain characters.
+ */
 static void
 ReadProjectNames(ApiProject *project, const char *place, Problem *problems)
 {
-	project->name = ReadText(project->node, "projectName", true, place, problems);
-	project->endpoint = ReadText(project->node, "projectEndpointName", true, place, problems);
-	project->version = ReadText(project->node, "projectVersion", true, place, problems);
-	project->extension = ReadBool(project->node, "isExtensionProject", place, problems);
+	project->name = ApiReadText(project->node, "projectName", true, place, problems);
+	project->endpoint = ApiReadText(project->node, "projectEndpointName", true, place, problems);
+	project->version = ApiReadText(project->node, "projectVersion", true, place, problems);
+	project->extension = ApiReadBool(project->node, "isExtensionProject", place, problems);
 	project->schema_name = NameOfSchema(project->endpoint);
 	if (*project->name && !NameIsPlain(project->name, "_- "))
 		ProblemAt(problems, place, "\"projectName\" may hold only letters, digits, \"_\", \"-\" and blanks, not \"%s\".", project->name);
 	if (*project->version && !NameIsPlain(project->version, "_-+. "))
 		ProblemAt(problems, place, "\"projectVersion\" may hold only letters, digits, \"_\", \"-\", \"+\", \".\" and blanks, not \"%s\".", project->version);
-	if (strlen(project->name) > MAX_NAME_LENGTH || strlen(project->version) > MAX_VERSION_LENGTH)
+	if (strlen(project->name) > MODEL_MAX_NAME || strlen(project->version) > MAX_VERSION)
 		ProblemAt(problems, place, "\"projectName\" can have up to %d characters, \"projectVersion\" up to %d.",
-				  MAX_NAME_LENGTH, MAX_VERSION_LENGTH);
+				  MODEL_MAX_NAME, MAX_VERSION);
 	if (*project->endpoint && !NameIsPlain(project->endpoint, "_-"))
 		ProblemAt(problems, place, "\"projectEndpointName\" may hold only letters, digits, \"_\" and \"-\", not \"%s\".", project->endpoint);
 	else if (*project->endpoint &&
@@ -171,7 +197,7 @@ ReadProjectNames(ApiProject *project, const char *place, Problem *problems)
 				  project->endpoint, project->schema_name);
 }
 
-/* The resources of a project, each for itself and their names together. */
+/* Read the resources of a project, and check their names together. */
 static void
 ReadResources(ApiProject *project, const JNode *resources, const char *place,
 			  Problem *problems)
@@ -188,15 +214,15 @@ ReadResources(ApiProject *project, const JNode *resources, const char *place,
 	CheckNameMapping(project, "caseInsensitiveEndpointNameMapping", true, place, problems);
 }
 
-/* All files must be of one format. */
+/* All files must have the same format version. */
 static void
 ReadVersion(ApiSchema *schema, const JNode *root, const char *place)
 {
-	const char *version = ReadText(root, "apiSchemaVersion", true, place, schema->problems);
+	const char *version = ApiReadText(root, "apiSchemaVersion", true, place, schema->problems);
 
 	if (*version == '\0')
 		return;
-	if (strlen(version) > MAX_VERSION_LENGTH || !NameIsPlain(version, "_-+. "))
+	if (strlen(version) > MAX_VERSION || !NameIsPlain(version, "_-+. "))
 		ProblemAt(schema->problems, place, "\"apiSchemaVersion\" is not a version.");
 	else if (schema->format_version == NULL)
 		schema->format_version = version;
@@ -204,7 +230,11 @@ ReadVersion(ApiSchema *schema, const JNode *root, const char *place)
 		ProblemAt(schema->problems, place, "\"apiSchemaVersion\" is %s, but %s in another file.", version, schema->format_version);
 }
 
-/* One file. */
+/*
+ * Read the project of one file.  Without names and resources the rest means
+ * nothing: then the schema is marked as broken, and not compiled to find more
+ * problems.
+ */
 static ApiProject *
 ReadProject(ApiSchema *schema, const JNode *root, const char *place)
 {
@@ -214,16 +244,16 @@ ReadProject(ApiSchema *schema, const JNode *root, const char *place)
 	int			before;
 
 	schema->broken = true;
-	if (!ReadObject(root, file_members, place, problems))
+	if (!ApiReadObject(root, file_members, place, problems))
 		return NULL;
 	ReadVersion(schema, root, place);
-	project->node = ReadNode(root, "projectSchema", JNODE_OBJECT, true, place, problems);
+	project->node = ApiReadNode(root, "projectSchema", JNODE_OBJECT, true, place, problems);
 	if (project->node == NULL)
 		return NULL;
 	before = problems->count;
-	(void) ReadObject(project->node, project_members, place, problems);
+	(void) ApiReadObject(project->node, project_members, place, problems);
 	ReadProjectNames(project, place, problems);
-	resources = ReadNode(project->node, "resourceSchemas", JNODE_OBJECT, true, place, problems);
+	resources = ApiReadNode(project->node, "resourceSchemas", JNODE_OBJECT, true, place, problems);
 	schema->broken = problems->count > before;
 	ReadAbstracts(project, place, problems);
 	if (resources)
@@ -231,7 +261,7 @@ ReadProject(ApiSchema *schema, const JNode *root, const char *place)
 	return project;
 }
 
-/* The core first, then extensions by endpoint: order of files never matters. */
+/* The core first, then extensions by endpoint: the order of files never matters. */
 static int
 OrderOfProjects(const ApiProject *left, const ApiProject *right)
 {
@@ -240,12 +270,17 @@ OrderOfProjects(const ApiProject *left, const ApiProject *right)
 	return strcmp(left->endpoint, right->endpoint);
 }
 
+/* list_sort() comparator for projects. */
 static int
 CompareProjects(const ListCell *a, const ListCell *b)
 {
 	return OrderOfProjects(lfirst(a), lfirst(b));
 }
 
+/*
+ * There must be one core, and projects must differ in their names and
+ * database schemas.
+ */
 static void
 CheckProjects(ApiSchema *schema)
 {
@@ -281,7 +316,10 @@ CheckProjects(ApiSchema *schema)
 	schema->broken |= schema->problems->count > before;
 }
 
-/* The resource of the core that an extension extends: the same endpoint. */
+/*
+ * The resource of the core that an extension extends: it has the same name
+ * and endpoint.
+ */
 static ApiResource *
 ExtendedResource(ApiSchema *schema, const ApiResource *extension)
 {
@@ -299,12 +337,19 @@ ExtendedResource(ApiSchema *schema, const ApiResource *extension)
 	return NULL;
 }
 
-/* Hang a fragment at the place of the core's JSON schema that it names. */
+/*
+ * Add a fragment at the location of the core's JSON schema that it names.
+ *
+ * An extension of a "common" (an address, say) applies wherever the core uses
+ * it.  The generator writes the fragment once, with a list of locations such
+ * as "$.properties.addresses.items", instead of repeating the path as other
+ * extensions do.
+ */
 static void
 MergeCommonExtension(ApiResource *into, const ApiResource *from,
 					 const ApiCommonExtension *common, Problem *problems)
 {
-	SchemaNode *site = SchemaAtLocation(into->schema, common->location);
+	SchemaNode *site = JsonSchemaAtLocation(into->schema, common->location);
 	SchemaNode	wrapper = {.kind = SCHEMA_OBJECT};
 	SchemaProperty property = {.name = "_ext",.node = common->fragment};
 
@@ -315,10 +360,10 @@ MergeCommonExtension(ApiResource *into, const ApiResource *from,
 	}
 	wrapper.source = site->source;
 	wrapper.properties = list_make1(&property);
-	SchemaMerge(site, &wrapper, from->project->endpoint, from->place, problems);
+	JsonSchemaMerge(site, &wrapper, from->project->endpoint, from->place, problems);
 }
 
-/* Is the place one that the extension has made? */
+/* Returns true if a path lies below "_ext" of the extension's own project. */
 static bool
 IsOfExtension(const ApiResource *extension, const char *path)
 {
@@ -328,17 +373,21 @@ IsOfExtension(const ApiResource *extension, const char *path)
 	return found != NULL && (found[strlen(own)] == '\0' || found[strlen(own)] == '.');
 }
 
+/* Returns true if the resource maps this path. */
 static bool
 HasMappingAt(const ApiResource *resource, const char *path)
 {
 	ListCell   *cell;
 
 	foreach(cell, resource->mappings)
+	{
 		if (strcmp(((ApiMapping *) lfirst(cell))->path, path) == 0)
-		return true;
+			return true;
+	}
 	return false;
 }
 
+/* Returns true if the resource gives the same digits to the same path. */
 static bool
 HasDecimal(const ApiResource *resource, const ApiDecimal *decimal)
 {
@@ -356,8 +405,9 @@ HasDecimal(const ApiResource *resource, const ApiDecimal *decimal)
 }
 
 /*
- * The tables of the core are the same whatever extends it: an extension says
- * nothing new of places that are not its own.
+ * Refuse what an extension says of places that are not its own: the tables of
+ * the core must be the same whatever extends it.  Repeating the digits of a
+ * decimal is harmless, and mapping a place again is reported by modelcheck.c.
  */
 static void
 RefuseForeignPlaces(const ApiResource *into, const ApiResource *from, Problem *problems)
@@ -387,7 +437,10 @@ RefuseForeignPlaces(const ApiResource *into, const ApiResource *from, Problem *p
 	}
 }
 
-/* Put what an extension says of a resource to what the core says. */
+/*
+ * Merge what an extension says of a resource into what the core says.  Real
+ * files repeat constraints of the core; modelbind.c drops the duplicates.
+ */
 static void
 MergeExtension(ApiResource *into, ApiResource *from, Problem *problems)
 {
@@ -399,7 +452,7 @@ MergeExtension(ApiResource *into, ApiResource *from, Problem *problems)
 		into->broken = true;
 		return;
 	}
-	SchemaMerge(into->schema, from->schema, from->project->endpoint, from->place, problems);
+	JsonSchemaMerge(into->schema, from->schema, from->project->endpoint, from->place, problems);
 	foreach(cell, from->common_extensions)
 		MergeCommonExtension(into, from, lfirst(cell), problems);
 	RefuseForeignPlaces(into, from, problems);
@@ -414,6 +467,7 @@ MergeExtension(ApiResource *into, ApiResource *from, Problem *problems)
 	into->broken = problems->count > before;
 }
 
+/* list_sort() comparator for resources: by project, then by name. */
 static int
 CompareResources(const ListCell *a, const ListCell *b)
 {
@@ -424,7 +478,10 @@ CompareResources(const ListCell *a, const ListCell *b)
 	return order != 0 ? order : strcmp(left->name, right->name);
 }
 
-/* Is there an abstract resource that the resource's name or endpoint could mean? */
+/*
+ * Returns true if an abstract resource could be meant by the name or endpoint
+ * of a resource.
+ */
 static bool
 HasAbstractOfName(const ApiProject *project, const ApiResource *resource)
 {
@@ -440,7 +497,11 @@ HasAbstractOfName(const ApiProject *project, const ApiResource *resource)
 	return false;
 }
 
-/* Gather resources over all projects, extensions merged into what they extend. */
+/*
+ * Gather the resources of all projects, with extensions merged into the
+ * resources that they extend.  Projects are sorted, so the core comes first
+ * and is complete when the first extension is merged.
+ */
 static void
 GatherResources(ApiSchema *schema)
 {
@@ -496,8 +557,8 @@ ReadFile(ApiSchema *schema, int number, const char *json, int length)
 }
 
 /*
- * Read and merge.  What is wrong is in ->problems; the caller decides when to
- * refuse.
+ * Read and merge files.  Problems are collected in ->problems; the caller
+ * decides when to refuse.
  */
 ApiSchema *
 ApiSchemaRead(int nfiles, char **texts, int *lengths)
@@ -518,7 +579,7 @@ ApiSchemaRead(int nfiles, char **texts, int *lengths)
 	return schema;
 }
 
-/* Refuse the deploy if anything was found. */
+/* Refuse the deploy if any problem was found. */
 void
 ApiSchemaRefuse(ApiSchema *schema)
 {
@@ -529,23 +590,7 @@ ApiSchemaRefuse(ApiSchema *schema)
 					 schema->problems->count);
 }
 
-ApiAbstract *
-ApiSchemaFindAbstract(const ApiSchema *schema, const char *project,
-					  const char *resource)
-{
-	ListCell   *cell;
-
-	foreach(cell, schema->abstracts)
-	{
-		ApiAbstract *candidate = lfirst(cell);
-
-		if (strcmp(candidate->name, resource) == 0 &&
-			strcmp(candidate->project->name, project) == 0)
-			return candidate;
-	}
-	return NULL;
-}
-
+/* Returns true for the node "$.projectSchema". */
 static bool
 IsProjectNode(const JNode *node)
 {
@@ -554,8 +599,9 @@ IsProjectNode(const JNode *node)
 }
 
 /*
- * Documentation payloads, of the project or of one of its resources, do not
- * shape the store.  Deeper, such a name is one of the author's.
+ * Returns true for the documentation payloads of a project or resource, which
+ * do not shape the store and are left out of the hash.  Deeper in the file,
+ * such a name belongs to the schema's author.
  */
 static bool
 IsOpenApi(const JNode *member)
@@ -571,6 +617,7 @@ IsOpenApi(const JNode *member)
 		(strcmp(group->name, "resourceSchemas") == 0 || strcmp(group->name, "abstractResources") == 0);
 }
 
+/* list_sort() comparator for projects by endpoint alone, the order of the manifest. */
 static int
 CompareEndpoints(const ListCell *a, const ListCell *b)
 {
@@ -580,7 +627,8 @@ CompareEndpoints(const ListCell *a, const ListCell *b)
 
 /*
  * The hash of a schema: of a manifest of its projects, in which neither white
- * space nor the order of properties and files matters.
+ * space nor the order of members and files matters.  A deploy with the hash
+ * of what is deployed changes nothing.
  */
 char *
 ApiSchemaHash(const ApiSchema *schema, const char *mapping_version)

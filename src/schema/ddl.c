@@ -4,6 +4,7 @@
  *
  * Every object has a name that follows from the model, so that a violated
  * constraint can be traced back to a resource and a place in its document.
+ * Models are only read here.
  */
 #include "postgres.h"
 
@@ -19,31 +20,52 @@
 typedef struct NameEntry
 {
 	char		name[2 * NAMEDATALEN + 1];	/* schema.name; the hash key */
-	const char *what;
+	const char *what;			/* for messages */
 	bool		created;		/* a table that foreign keys can point at */
 } NameEntry;
 
 typedef struct Writer
 {
-	ModelSet   *set;
+	const ModelSet *set;
 	DdlPlan    *plan;
 	HTAB	   *names;
-	List	   *late;			/* foreign keys to tables not yet there */
+	List	   *late;			/* foreign keys to tables that come later */
 } Writer;
 
-static void
-Emit(Writer *writer, const char *statement)
+/* Make a statement of a plan. */
+DdlStatement *
+DdlStatementNew(const char *sql, bool creates_table)
 {
-	writer->plan->statements = lappend(writer->plan->statements,
-									   unconstify(char *, statement));
+	DdlStatement *statement = palloc(sizeof(DdlStatement));
+
+	statement->sql = sql;
+	statement->creates_table = creates_table;
+	return statement;
 }
 
+/* Add a statement to the plan. */
+static void
+Emit(Writer *writer, const char *sql)
+{
+	writer->plan->statements = lappend(writer->plan->statements, DdlStatementNew(sql, false));
+}
+
+/* Add a statement that creates a table. */
+static void
+EmitTable(Writer *writer, const char *sql)
+{
+	writer->plan->statements = lappend(writer->plan->statements, DdlStatementNew(sql, true));
+	writer->plan->tables++;
+}
+
+/* A qualified name, quoted as necessary. */
 static char *
 Qualified(const char *schema, const char *name)
 {
 	return quote_qualified_identifier(schema, name);
 }
 
+/* The entry of a name, made if it is not there. */
 static NameEntry *
 LookUpName(Writer *writer, const char *schema, const char *name, bool *found)
 {
@@ -53,7 +75,10 @@ LookUpName(Writer *writer, const char *schema, const char *name, bool *found)
 	return hash_search(writer->names, key, HASH_ENTER, found);
 }
 
-/* Tables, views and indexes of a schema share one space of names. */
+/*
+ * Reserve a name.  Tables, views and indexes of a schema share one namespace;
+ * a collision is reported with both sides.
+ */
 static bool
 ReserveName(Writer *writer, const char *schema, const char *name,
 			const char *what)
@@ -102,7 +127,7 @@ DdlColumnType(const ColumnModel *column)
 	return "text";
 }
 
-/* "a, b, c" of a table's columns. */
+/* "a, b, c": the given columns of a table, or its first ones. */
 static char *
 ColumnList(const TableModel *table, const int *columns, int ncolumns)
 {
@@ -115,11 +140,14 @@ ColumnList(const TableModel *table, const int *columns, int ncolumns)
 	return list.data;
 }
 
-/* The table that a reference column's foreign key points at. */
+/*
+ * The table that the foreign key of a reference points at.  *key is its name
+ * among the reserved ones.
+ */
 static char *
 TargetTable(Writer *writer, const ReferenceModel *reference, char **key)
 {
-	ModelEntry *target;
+	const ModelEntry *target;
 	const char *schema = "dms";
 	const char *name = "descriptor";
 
@@ -133,10 +161,13 @@ TargetTable(Writer *writer, const ReferenceModel *reference, char **key)
 	return Qualified(schema, name);
 }
 
-/* A reference's foreign key: in the table if its target is there, else later. */
+/*
+ * Add the foreign key of a reference: to the table if its target exists by
+ * then, else as a statement of its own, later.
+ */
 static void
 AppendReferenceKey(Writer *writer, StringInfo body, const TableModel *table,
-				   ColumnModel *column, const ReferenceModel *reference)
+				   const ColumnModel *column, const ReferenceModel *reference)
 {
 	char	   *key;
 	char	   *target;
@@ -147,7 +178,6 @@ AppendReferenceKey(Writer *writer, StringInfo body, const TableModel *table,
 	if (writer->set->problems->count > 0)
 		return;					/* the target may not be there */
 	target = TargetTable(writer, reference, &key);
-	column->foreign_key = NamePhysical(psprintf("%s_%s_FK", table->title, column->name));
 	constraint = psprintf("CONSTRAINT %s FOREIGN KEY (%s) REFERENCES %s (documentid)",
 						  quote_identifier(column->foreign_key),
 						  quote_identifier(column->name), target);
@@ -157,12 +187,15 @@ AppendReferenceKey(Writer *writer, StringInfo body, const TableModel *table,
 		appendStringInfo(body, ",\n\t%s", constraint);
 	else
 		writer->late = lappend(writer->late,
-							   psprintf("ALTER TABLE %s ADD %s",
-										Qualified(table->schema, table->name), constraint));
+							   DdlStatementNew(psprintf("ALTER TABLE %s ADD %s",
+														Qualified(table->schema, table->name), constraint), false));
 	writer->plan->foreign_keys++;
 }
 
-/* A row that belongs to another goes with it. */
+/*
+ * Add the foreign key of a collection or extension row to its parent row,
+ * with which it is deleted.
+ */
 static void
 AppendParentKey(Writer *writer, StringInfo body, const ResourceModel *model,
 				const TableModel *table)
@@ -177,6 +210,11 @@ AppendParentKey(Writer *writer, StringInfo body, const ResourceModel *model,
 	writer->plan->foreign_keys++;
 }
 
+/*
+ * Add a unique key.  It is deferrable, because elements or documents may swap
+ * values within one statement.  A missing value is a value here, so NULLs are
+ * not distinct.
+ */
 static void
 AppendUnique(Writer *writer, StringInfo body, const TableModel *table,
 			 const UniqueModel *unique)
@@ -194,11 +232,11 @@ AppendUnique(Writer *writer, StringInfo body, const TableModel *table,
 	writer->plan->indexes++;
 }
 
-/* CREATE TABLE with all its constraints. */
+/* Write CREATE TABLE with all constraints. */
 static void
-WriteTable(Writer *writer, ModelEntry *entry, TableModel *table)
+WriteTable(Writer *writer, const ModelEntry *entry, const TableModel *table)
 {
-	ResourceModel *model = entry->model;
+	const ResourceModel *model = entry->model;
 	StringInfoData body;
 	char	   *key_name = NamePhysical(psprintf("%s_PK", table->title));
 	NameEntry  *name;
@@ -214,7 +252,6 @@ WriteTable(Writer *writer, ModelEntry *entry, TableModel *table)
 	appendStringInfo(&body, ",\n\tCONSTRAINT %s PRIMARY KEY (%s)",
 					 quote_identifier(key_name), ColumnList(table, NULL, table->nkeys));
 	ReserveName(writer, table->schema, key_name, psprintf("the primary key of %s", table->title));
-	writer->plan->tables++;
 	writer->plan->indexes++;
 	for (int i = 0; i < table->nuniques; i++)
 		AppendUnique(writer, &body, table, &table->uniques[i]);
@@ -227,10 +264,10 @@ WriteTable(Writer *writer, ModelEntry *entry, TableModel *table)
 			AppendReferenceKey(writer, &body, table, &table->columns[i],
 							   &model->references[table->columns[i].reference]);
 	appendStringInfoString(&body, "\n)");
-	Emit(writer, body.data);
+	EmitTable(writer, body.data);
 }
 
-/* Does a key of the table lead with this column? */
+/* Returns true if the primary key or a unique key begins with this column. */
 static bool
 KeyLeadsWith(const TableModel *table, int column)
 {
@@ -242,6 +279,10 @@ KeyLeadsWith(const TableModel *table, int column)
 	return false;
 }
 
+/*
+ * Write the index of a column, unless a key serves as one.  Text that may not
+ * fit into a B-tree entry gets a hash index.
+ */
 static void
 WriteIndex(Writer *writer, const TableModel *table, int column)
 {
@@ -262,7 +303,7 @@ WriteIndex(Writer *writer, const TableModel *table, int column)
 	writer->plan->indexes++;
 }
 
-/* Is a scalar of the root table asked for by a query field? */
+/* Returns true if a query field asks for this column of the root table. */
 static bool
 IsQueried(const ResourceModel *model, int column)
 {
@@ -273,6 +314,11 @@ IsQueried(const ResourceModel *model, int column)
 	return false;
 }
 
+/*
+ * Write the indexes of a table: one per foreign key, which deletes of the
+ * target search, and one per query field, except booleans, where an index
+ * would not help.
+ */
 static void
 WriteIndexes(Writer *writer, const ResourceModel *model, int table)
 {
@@ -288,7 +334,7 @@ WriteIndexes(Writer *writer, const ResourceModel *model, int table)
 	}
 }
 
-/* Comments say which place of which document a table or column holds. */
+/* Write comments that say which place of which document a table or column holds. */
 static void
 WriteComments(Writer *writer, const ModelEntry *entry, const TableModel *table)
 {
@@ -311,17 +357,17 @@ WriteComments(Writer *writer, const ModelEntry *entry, const TableModel *table)
 	}
 }
 
-/* The tables of one resource; descriptors share a core table. */
+/* Write the tables of one resource.  Descriptors share a core table. */
 static void
-WriteResource(Writer *writer, ModelEntry *entry)
+WriteResource(Writer *writer, const ModelEntry *entry)
 {
-	ResourceModel *model = entry->model;
+	const ResourceModel *model = entry->model;
 
 	if (model->kind == RESOURCE_DESCRIPTOR || entry->api == NULL || entry->api->broken)
 		return;
 	for (int i = 0; i < model->ntables; i++)
 	{
-		TableModel *table = &model->tables[i];
+		const TableModel *table = &model->tables[i];
 
 		CHECK_FOR_INTERRUPTS();
 		if (!ReserveName(writer, table->schema, table->name,
@@ -333,16 +379,20 @@ WriteResource(Writer *writer, ModelEntry *entry)
 	}
 }
 
-/* Is this an abstract resource, and was nothing found to be wrong with it? */
+/* Returns true for an abstract resource that could be bound. */
 static bool
 HasView(const ModelEntry *entry)
 {
 	return entry->model->kind == RESOURCE_ABSTRACT && entry->model->ntables > 0;
 }
 
-/* What references to an abstract resource point at. */
+/*
+ * Write the table that references to an abstract resource point at.  A
+ * foreign key cannot point at a view, and one to dms.Document would accept
+ * documents of any type.
+ */
 static void
-WriteMemberTable(Writer *writer, ModelEntry *entry)
+WriteMemberTable(Writer *writer, const ModelEntry *entry)
 {
 	char	   *key_name = NamePhysical(psprintf("%s_Member_PK", entry->abstract->name));
 	char	   *name = Qualified(entry->model->member_schema, entry->model->member_table);
@@ -353,19 +403,18 @@ WriteMemberTable(Writer *writer, ModelEntry *entry)
 				psprintf("the member table of %s", entry->place));
 	reserved = LookUpName(writer, entry->model->member_schema, entry->model->member_table, &found);
 	reserved->created = true;
-	Emit(writer, psprintf("CREATE TABLE %s (\n\tdocumentid bigint NOT NULL,\n\tdiscriminator varchar(513) NOT NULL,\n\tCONSTRAINT %s PRIMARY KEY (documentid)\n)",
-						  name, quote_identifier(key_name)));
+	EmitTable(writer, psprintf("CREATE TABLE %s (\n\tdocumentid bigint NOT NULL,\n\tdiscriminator varchar(%d) NOT NULL,\n\tCONSTRAINT %s PRIMARY KEY (documentid)\n)",
+							   name, MODEL_MAX_DISCRIMINATOR, quote_identifier(key_name)));
 	ReserveName(writer, entry->model->member_schema, key_name,
 				psprintf("the key of the member table of %s", entry->place));
 	Emit(writer, psprintf("COMMENT ON TABLE %s IS %s", name,
 						  quote_literal_cstr(psprintf("%s: the documents of its subclasses", entry->place))));
 	Emit(writer, psprintf("COMMENT ON COLUMN %s.documentid IS 'the document'", name));
 	Emit(writer, psprintf("COMMENT ON COLUMN %s.discriminator IS 'its resource: {ProjectName}:{ResourceName}'", name));
-	writer->plan->tables++;
 	writer->plan->indexes++;
 }
 
-/* One branch of an abstract resource's view. */
+/* Add one branch to an abstract resource's view. */
 static void
 AppendBranch(StringInfo body, const ModelEntry *abstract, const ModelEntry *subclass)
 {
@@ -384,13 +433,17 @@ AppendBranch(StringInfo body, const ModelEntry *abstract, const ModelEntry *subc
 						 quote_identifier(model->tables[0].columns[column].name),
 						 quote_identifier(view->columns[i].name));
 	}
-	appendStringInfo(body, ", %s::varchar(513) AS discriminator\n\tFROM %s",
-					 quote_literal_cstr(psprintf("%s:%s", model->project, model->resource)),
+	appendStringInfo(body, ", %s::varchar(%d) AS discriminator\n\tFROM %s",
+					 quote_literal_cstr(psprintf("%s:%s", model->project, model->resource)), MODEL_MAX_DISCRIMINATOR,
 					 Qualified(model->tables[0].schema, model->tables[0].name));
 }
 
+/*
+ * Write the view of an abstract resource over its subclasses.  It runs with
+ * the rights of its caller, as reads of tables do.
+ */
 static void
-WriteView(Writer *writer, ModelEntry *entry)
+WriteView(Writer *writer, const ModelEntry *entry)
 {
 	const TableModel *view = &entry->model->tables[0];
 	char	   *name = Qualified(view->schema, view->name);
@@ -413,24 +466,7 @@ WriteView(Writer *writer, ModelEntry *entry)
 						  quote_literal_cstr(psprintf("%s: identities of the documents of its subclasses", entry->place))));
 }
 
-/* Emit a function that is called by a trigger on dms.Document. */
-static void
-EmitTriggerFunction(Writer *writer, const char *name, const char *body,
-					const char *comment)
-{
-	/*
-	 * A plan for one document is a plan for many: never plan anew, never
-	 * scan.
-	 */
-	Emit(writer, psprintf("CREATE OR REPLACE FUNCTION dms.%s() RETURNS trigger\n"
-						  "LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp\n"
-						  "SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET jit = off\n"
-						  "AS $body$\n%s$body$", name, body));
-	Emit(writer, psprintf("COMMENT ON FUNCTION dms.%s() IS %s", name,
-						  quote_literal_cstr(comment)));
-}
-
-/* Does a table refer to the resource that it belongs to? */
+/* Returns true if a table refers to the resource that it belongs to. */
 static bool
 RefersToItself(const ResourceModel *model, const TableModel *table)
 {
@@ -445,13 +481,14 @@ RefersToItself(const ResourceModel *model, const TableModel *table)
 	return false;
 }
 
-/* A document's type as the trigger knows it. */
+/* The type of a document as the delete trigger sees it. */
 static char *
 TypeName(const ResourceModel *model)
 {
 	return psprintf("%s:%s", model->project, model->resource);
 }
 
+/* Add a line of PL/pgSQL. */
 static void
 AppendIndented(StringInfo body, int depth, const char *line)
 {
@@ -460,6 +497,7 @@ AppendIndented(StringInfo body, int depth, const char *line)
 	appendStringInfo(body, "%s\n", line);
 }
 
+/* Add a statement that deletes the rows of deleted documents from a table. */
 static void
 AppendClearTable(StringInfo body, int depth, const char *schema, const char *table,
 				 const char *key)
@@ -469,9 +507,10 @@ AppendClearTable(StringInfo body, int depth, const char *schema, const char *tab
 }
 
 /*
- * What belonged to deleted documents of one type.  Collections go with their
- * document by foreign key, but too late if another one of the deleted
- * documents is what they refer to.  What is no resource is a descriptor.
+ * Add the statements that delete the rows of documents of one type.
+ * Collections are deleted with their document by foreign key, but too late if
+ * they refer to another one of the deleted documents.  A type that is no
+ * resource is a descriptor.
  */
 static void
 AppendClearing(StringInfo body, int depth, const ResourceModel *model)
@@ -489,7 +528,10 @@ AppendClearing(StringInfo body, int depth, const ResourceModel *model)
 	AppendIndented(body, depth, "END IF;");
 }
 
-/* Find the type by halves: hundreds of comparisons would cost every delete. */
+/*
+ * Add a binary search for the type: hundreds of comparisons in a row would
+ * slow down every delete.
+ */
 static void
 AppendClearingTree(StringInfo body, int depth, List *models, int low, int high)
 {
@@ -508,47 +550,23 @@ AppendClearingTree(StringInfo body, int depth, List *models, int low, int high)
 	AppendIndented(body, depth, "END IF;");
 }
 
+/* list_sort() comparator for models by type, in the order of the "C" collation. */
 static int
 CompareTypes(const ListCell *a, const ListCell *b)
 {
 	return strcmp(TypeName(lfirst(a)), TypeName(lfirst(b)));
 }
 
-/*
- * Rows that only the engine writes are tied to dms.Document by triggers: a
- * foreign key from each of them would cost every insert a check, and every
- * delete a search in every root table of the schema.
- *
- * Documents of several types go in one statement, since they may refer to each
- * other, and foreign keys are checked at the end of a statement.
- */
-static void
-WriteDeleteTrigger(Writer *writer)
+/* The part of the delete trigger that names the tables of the models. */
+static char *
+ClearingOfModels(const ModelSet *set)
 {
 	StringInfoData body;
 	List	   *models = NIL;
 	ListCell   *cell;
 
 	initStringInfo(&body);
-	appendStringInfoString(&body,
-						   "#variable_conflict use_variable\n"
-						   "DECLARE\n\tgone_ids bigint[];\n\tgone_types text[];\n\tgone_type text;\nBEGIN\n"
-						   "\tSELECT array_agg(DocumentId ORDER BY DocumentId), array_agg(DISTINCT ProjectName || ':' || ResourceName)\n"
-						   "\tINTO gone_ids, gone_types FROM gone;\n"
-						   "\tIF gone_ids IS NULL THEN\n\t\tRETURN NULL;\n\tEND IF;\n"
-						   "\tDELETE FROM dms.ReferenceEdge WHERE ParentDocumentId = ANY (gone_ids);\n"
-						   "\tDELETE FROM dms.ReferentialIdentity WHERE DocumentId = ANY (gone_ids);\n"
-						   "\tIF cardinality(gone_types) > 1 THEN\n"
-						   "\t\tEXECUTE (\n"
-						   "\t\t\tSELECT 'WITH ' || string_agg(format('c%s AS (DELETE FROM %I.%I WHERE %I = ANY ($1))', n, s, t, k), ', ') || ' SELECT'\n"
-						   "\t\t\tFROM (SELECT row_number() OVER (), cleared.* FROM (SELECT cleared ->> 'schema', cleared ->> 'name', cleared -> 'columns' -> 0 ->> 'name'\n"
-						   "\t\t\t\tFROM dms.ResourceModel, json_array_elements(Model -> 'tables') AS cleared\n"
-						   "\t\t\t\tWHERE ProjectName || ':' || ResourceName = ANY (gone_types)\n"
-						   "\t\t\t\tUNION SELECT MemberSchema, MemberTable, 'documentid' FROM dms.ResourceModel\n"
-						   "\t\t\t\tWHERE ProjectName || ':' || ResourceName = ANY (gone_types) AND MemberTable IS NOT NULL) AS cleared) AS cleared (n, s, t, k)\n"
-						   "\t\t) USING gone_ids;\n"
-						   "\t\tRETURN NULL;\n\tEND IF;\n");
-	foreach(cell, writer->set->entries)
+	foreach(cell, set->entries)
 	{
 		const ModelEntry *entry = lfirst(cell);
 
@@ -556,42 +574,37 @@ WriteDeleteTrigger(Writer *writer)
 			models = lappend(models, entry->model);
 	}
 	list_sort(models, CompareTypes);
-	appendStringInfoString(&body, "\tgone_type := gone_types[1];\n");
 	if (models == NIL)
 		AppendClearTable(&body, 1, "dms", "descriptor", "documentid");
 	else
 		AppendClearingTree(&body, 1, models, 0, list_length(models));
-	appendStringInfoString(&body, "\tRETURN NULL;\nEND\n");
-	EmitTriggerFunction(writer, "document_after_delete", body.data,
-						"clears what belonged to deleted documents");
-	Emit(writer, "CREATE OR REPLACE TRIGGER document_after_delete AFTER DELETE ON dms.Document\n"
-		 "\tREFERENCING OLD TABLE AS gone\n\tFOR EACH STATEMENT EXECUTE FUNCTION dms.document_after_delete()");
+	return body.data;
 }
 
-static void
-WriteTruncateTrigger(Writer *writer)
+/* The tables that the truncate trigger adds to those of the core. */
+static char *
+TruncatedTables(const ModelSet *set)
 {
-	StringInfoData body;
+	StringInfoData list;
 	ListCell   *cell;
 
-	initStringInfo(&body);
-	appendStringInfoString(&body, "BEGIN\n\tTRUNCATE dms.ReferentialIdentity, dms.ReferenceEdge, dms.IdentityLock, dms.Descriptor");
-	foreach(cell, writer->set->entries)
+	initStringInfo(&list);
+	foreach(cell, set->entries)
 	{
 		const ResourceModel *model = ((ModelEntry *) lfirst(cell))->model;
 
 		if (model->kind == RESOURCE_ABSTRACT)
-			appendStringInfo(&body, ",\n\t\t%s", Qualified(model->member_schema, model->member_table));
+			appendStringInfo(&list, ",\n\t\t%s", Qualified(model->member_schema, model->member_table));
 		else if (model->kind != RESOURCE_DESCRIPTOR)
-			appendStringInfo(&body, ",\n\t\t%s", Qualified(model->tables[0].schema, model->tables[0].name));
+			appendStringInfo(&list, ",\n\t\t%s", Qualified(model->tables[0].schema, model->tables[0].name));
 	}
-	appendStringInfoString(&body, " CASCADE;\n\tRETURN NULL;\nEND\n");
-	EmitTriggerFunction(writer, "document_after_truncate", body.data,
-						"empties all that belongs to documents");
-	Emit(writer, "CREATE OR REPLACE TRIGGER document_after_truncate AFTER TRUNCATE ON dms.Document\n"
-		 "\tFOR EACH STATEMENT EXECUTE FUNCTION dms.document_after_truncate()");
+	return list.data;
 }
 
+/*
+ * list_sort() comparator for entries: a table follows those that it refers
+ * to, so most foreign keys can be written in the table.
+ */
 static int
 CompareLoadOrder(const ListCell *a, const ListCell *b)
 {
@@ -605,8 +618,9 @@ CompareLoadOrder(const ListCell *a, const ListCell *b)
 	return strcmp(left->model->resource, right->model->resource);
 }
 
+/* Start a plan.  dms.Descriptor exists already. */
 static Writer *
-NewWriter(ModelSet *set)
+NewWriter(const ModelSet *set)
 {
 	Writer	   *writer = palloc0(sizeof(Writer));
 	HASHCTL		control = {0};
@@ -626,9 +640,13 @@ NewWriter(ModelSet *set)
 	return writer;
 }
 
-/* All statements behind those of the core tables, in order. */
+/*
+ * Plan the statements that follow those of the core tables, in order.
+ * Triggers are written by dms.trigger_ddl(), from the texts that are planned
+ * here.
+ */
 DdlPlan *
-DdlPlanModels(ModelSet *set)
+DdlPlanModels(const ModelSet *set)
 {
 	Writer	   *writer = NewWriter(set);
 	List	   *ordered = list_copy(set->entries);
@@ -639,17 +657,21 @@ DdlPlanModels(ModelSet *set)
 		Emit(writer, psprintf("CREATE SCHEMA IF NOT EXISTS %s",
 							  quote_identifier(((ApiProject *) lfirst(cell))->schema_name)));
 	foreach(cell, ordered)
+	{
 		if (HasView(lfirst(cell)))
-		WriteMemberTable(writer, lfirst(cell));
+			WriteMemberTable(writer, lfirst(cell));
+	}
 	foreach(cell, ordered)
 		WriteResource(writer, lfirst(cell));
 	writer->plan->statements = list_concat(writer->plan->statements, writer->late);
 	foreach(cell, ordered)
+	{
 		if (HasView(lfirst(cell)))
-		WriteView(writer, lfirst(cell));
+			WriteView(writer, lfirst(cell));
+	}
 	if (set->problems->count > 0)
 		return writer->plan;
-	WriteDeleteTrigger(writer);
-	WriteTruncateTrigger(writer);
+	writer->plan->clearing = ClearingOfModels(set);
+	writer->plan->truncated = TruncatedTables(set);
 	return writer->plan;
 }

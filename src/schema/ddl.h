@@ -7,17 +7,26 @@
 
 #include "postgres.h"
 
-#include "schema/modelbuild.h"
+#include "schema/modelset.h"
+
+typedef struct DdlStatement
+{
+	const char *sql;
+	bool		creates_table;	/* of a resource */
+} DdlStatement;
 
 typedef struct DdlPlan
 {
-	List	   *statements;		/* of char * */
+	List	   *statements;		/* DdlStatement */
+	char	   *clearing;		/* for dms.trigger_ddl() */
+	char	   *truncated;		/* the same */
 	int			tables;
-	int			indexes;		/* those behind constraints included */
+	int			indexes;		/* including those of constraints */
 	int			foreign_keys;
 } DdlPlan;
 
-extern DdlPlan *DdlPlanModels(ModelSet *set);
+extern DdlStatement *DdlStatementNew(const char *sql, bool creates_table);
+extern DdlPlan *DdlPlanModels(const ModelSet *set);
 extern const char *DdlColumnType(const ColumnModel *column);
 
 #endif							/* DMS_DDL_H */

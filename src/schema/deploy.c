@@ -2,9 +2,9 @@
  * deploy.c
  *		dms.deploy_schema() and dms.plan_schema().
  *
- * A deploy is one transaction of its caller.  It queues behind other deploys
- * on a lock of the schema and behind writers at the gate, and it reads nothing
- * of the store before both are passed.
+ * A deploy is one transaction of its caller.  It waits for other deploys on a
+ * lock of the schema and for writers at the gate, and it reads nothing of the
+ * store before it has both locks.
  */
 #include "postgres.h"
 
@@ -24,11 +24,13 @@
 #include "funcapi.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
+#include "model/modelstore.h"
 #include "nodes/value.h"
 #include "parser/parse_func.h"
 #include "schema/access.h"
 #include "schema/ddl.h"
 #include "schema/deploy.h"
+#include "schema/modelbuild.h"
 #include "storage/lock.h"
 #include "utils/acl.h"
 #include "utils/array.h"
@@ -44,7 +46,7 @@ PG_FUNCTION_INFO_V1(dms_plan_schema);
 /* Entries of the lock table that creating a relation takes, measured. */
 #define LOCKS_PER_RELATION 2.1
 
-/* Say how far we are, this often. */
+/* Report progress after this many tables. */
 #define PROGRESS_STEP 100
 
 /* The ApiSchema files of an argument. */
@@ -70,7 +72,7 @@ ReadArgument(ArrayType *array)
 	return ApiSchemaRead(n, texts, lengths);
 }
 
-/* Identities are hashed as UTF-8: no other encoding will do. */
+/* Identities are hashed as UTF-8, so no other encoding will do. */
 static void
 CheckEncoding(ApiSchema *schema)
 {
@@ -79,7 +81,10 @@ CheckEncoding(ApiSchema *schema)
 					GetDatabaseEncodingName());
 }
 
-/* Two places of references must never share an id. */
+/*
+ * Report two places of references whose ids are equal: edges of one would be
+ * taken for edges of the other.
+ */
 static void
 CheckEdgeSources(ModelSet *set)
 {
@@ -115,8 +120,8 @@ CheckEdgeSources(ModelSet *set)
 }
 
 /*
- * All locks of a transaction must fit into the shared lock table.  Find out
- * before the first statement, not in the middle.
+ * Refuse a deploy whose locks do not fit into the shared lock table, before
+ * the first statement and with the setting to change.
  */
 static void
 CheckLockCapacity(const DdlPlan *plan)
@@ -158,7 +163,10 @@ RefuseSchemaOfOther(ApiSchema *schema, const char *name)
 									  quote_identifier(name), quote_identifier(GetUserNameFromId(GetUserId(), false)));
 }
 
-/* A function of the store that was there before is still its maker's. */
+/*
+ * Refuse a trigger function that exists and belongs to another role: CREATE
+ * OR REPLACE keeps its owner.
+ */
 static void
 RefuseFunctionOfOther(ApiSchema *schema, const char *name)
 {
@@ -177,9 +185,10 @@ RefuseFunctionOfOther(ApiSchema *schema, const char *name)
 }
 
 /*
- * Whoever owns a schema can put others in the place of its tables, and their
- * triggers would run as the owner of the store; and so would functions of
- * others.  To be asked when all are there, because they may come while we work.
+ * Refuse schemas and functions of other roles.  The owner of a schema can
+ * replace its tables, whose triggers would run as the owner of the store, and
+ * so would functions of others.  Must be called when all objects exist,
+ * because others may create them while we work.
  */
 static void
 RefuseObjectsOfOthers(ApiSchema *schema)
@@ -196,9 +205,9 @@ RefuseObjectsOfOthers(ApiSchema *schema)
 }
 
 /*
- * The hash of the deployed schema; NULL before the first deploy.  Whoever
- * deployed while we waited for our turn did so after our snapshot was taken,
- * so look with a new one.
+ * The hash of the deployed schema; NULL before the first deploy.  Another
+ * deploy may have committed after our snapshot was taken, while we waited for
+ * the lock, so look with a new one.
  */
 static char *
 CurrentHash(void)
@@ -212,13 +221,13 @@ CurrentHash(void)
 	return SPI_processed > 0 ? ResultText(0, 1) : NULL;
 }
 
-/* Compile, and refuse whatever is wrong. */
+/* Compile a schema, and refuse it if anything is wrong. */
 static DdlPlan *
 CompileSchema(ApiSchema *schema, ModelSet **set)
 {
 	DdlPlan    *plan;
 
-	*set = ModelSetBuild(schema);
+	*set = ModelBuildSet(schema);
 	CheckEdgeSources(*set);
 	plan = DdlPlanModels(*set);
 	ApiSchemaRefuse(schema);
@@ -226,8 +235,8 @@ CompileSchema(ApiSchema *schema, ModelSet **set)
 }
 
 /*
- * Refuse what is wrong with the files, and with it all that can be found when
- * the rest is compiled.
+ * Refuse files with problems.  The rest is compiled first, where possible, so
+ * that all problems are listed at once.
  */
 static void
 RefuseFaults(ApiSchema *schema)
@@ -240,19 +249,46 @@ RefuseFaults(ApiSchema *schema)
 	ApiSchemaRefuse(schema);
 }
 
+/* The statements that the last query returned. */
+static List *
+ResultStatements(void)
+{
+	List	   *statements = NIL;
+
+	for (uint64 i = 0; i < SPI_processed; i++)
+		statements = lappend(statements, DdlStatementNew(ResultText(i, 1), false));
+	return statements;
+}
+
 /* The statements that create the core tables. */
 static List *
 CoreStatements(void)
 {
-	List	   *statements = NIL;
-
-	SPI_execute("SELECT pg_catalog.btrim(s, E'\\n') FROM dms.core_ddl() AS s", true, 0);
-	for (uint64 i = 0; i < SPI_processed; i++)
-		statements = lappend(statements, ResultText(i, 1));
-	return statements;
+	ExecuteWithArgs("SELECT pg_catalog.btrim(s, E'\\n') FROM dms.core_ddl() AS s",
+					0, NULL, NULL, true);
+	return ResultStatements();
 }
 
-/* Run all statements, telling now and then how far we are. */
+/* The statements that create the triggers of dms.Document. */
+static List *
+TriggerStatements(const DdlPlan *plan)
+{
+	Oid			types[] = {TEXTOID, TEXTOID};
+	Datum		values[] = {CStringGetTextDatum(plan->clearing), CStringGetTextDatum(plan->truncated)};
+
+	ExecuteWithArgs("SELECT pg_catalog.btrim(s, E'\\n') FROM dms.trigger_ddl($1, $2) AS s",
+					lengthof(types), types, values, true);
+	return ResultStatements();
+}
+
+/* All statements of a first deploy, in order. */
+static List *
+PlanStatements(const DdlPlan *plan)
+{
+	return list_concat(list_concat(CoreStatements(), plan->statements), TriggerStatements(plan));
+}
+
+/* Run all statements, and report progress by the tables of resources. */
 static void
 RunStatements(List *statements, int tables)
 {
@@ -261,11 +297,11 @@ RunStatements(List *statements, int tables)
 
 	foreach(cell, statements)
 	{
-		const char *statement = lfirst(cell);
+		const DdlStatement *statement = lfirst(cell);
 
 		CHECK_FOR_INTERRUPTS();
-		ExecuteSql(statement);
-		if (strncmp(statement, "CREATE TABLE", 12) == 0 && ++created % PROGRESS_STEP == 0)
+		ExecuteSql(statement->sql);
+		if (statement->creates_table && ++created % PROGRESS_STEP == 0)
 			ereport(NOTICE, (errmsg("created %d of %d tables", created, tables)));
 	}
 }
@@ -278,6 +314,7 @@ RunWithArgs(const char *sql, int nargs, Oid *types, Datum *values)
 		elog(ERROR, "could not run \"%s\"", sql);
 }
 
+/* Record the identity of the store. */
 static void
 RecordStore(void)
 {
@@ -292,6 +329,7 @@ RecordStore(void)
 				2, types, values);
 }
 
+/* Record the deploy and its projects. */
 static void
 RecordDeploy(const ApiSchema *schema, const char *hash)
 {
@@ -314,11 +352,13 @@ RecordDeploy(const ApiSchema *schema, const char *hash)
 		component[1] = CStringGetTextDatum(project->name);
 		component[2] = CStringGetTextDatum(project->version);
 		component[3] = BoolGetDatum(project->extension);
-		RunWithArgs("INSERT INTO dms.SchemaComponent SELECT pg_catalog.max(EffectiveSchemaId), $1, $2, $3, $4"
+		RunWithArgs("INSERT INTO dms.SchemaComponent (EffectiveSchemaId, ProjectEndpointName, ProjectName,"
+					" ProjectVersion, IsExtensionProject) SELECT pg_catalog.max(EffectiveSchemaId), $1, $2, $3, $4"
 					" FROM dms.EffectiveSchema", 4, component_types, component);
 	}
 }
 
+/* Record the places of references. */
 static void
 RecordEdgeSources(const ModelSet *set)
 {
@@ -349,16 +389,16 @@ RecordEdgeSources(const ModelSet *set)
 	}
 }
 
-/* The JSON of a model, from which exactly this model can be loaded. */
+/* The JSON of a model.  Fails unless exactly the same model can be loaded from it. */
 static char *
 StorableModel(const ResourceModel *model)
 {
 	MemoryContext scratch = AllocSetContextCreate(CurrentMemoryContext, "dms stored model",
 												  ALLOCSET_DEFAULT_SIZES);
-	char	   *json = ModelToJson(model);
+	char	   *json = ModelStoreToJson(model);
 	MemoryContext saved = MemoryContextSwitchTo(scratch);
 
-	if (!ModelsAreEqual(model, ModelFromJson(json, strlen(json))))
+	if (!ModelStoreEqual(model, ModelStoreFromJson(json, strlen(json))))
 		elog(ERROR, "model of \"%s.%s\" cannot be stored", model->project, model->resource);
 	MemoryContextSwitchTo(saved);
 	MemoryContextDelete(scratch);
@@ -372,7 +412,7 @@ RecordModel(const ResourceModel *model)
 	Oid			types[] = {TEXTOID, TEXTOID, TEXTOID, TEXTOID, TEXTOID, TEXTOID,
 	TEXTOID, TEXTOID, TEXTOID, BOOLOID, INT4OID, INT4OID, TEXTOID};
 	const char *texts[] = {model->project, model->resource, model->project_endpoint,
-		model->endpoint, ModelKindName(model->kind), model->tables[0].schema,
+		model->endpoint, ModelStoreKindName(model->kind), model->tables[0].schema,
 	model->tables[0].name, model->member_schema, model->member_table};
 	Datum		values[lengthof(types)];
 	char		nulls[lengthof(types)];
@@ -389,7 +429,9 @@ RecordModel(const ResourceModel *model)
 	values[10] = Int32GetDatum(model->rank);
 	values[11] = Int32GetDatum(model->load_order);
 	values[12] = CStringGetTextDatum(StorableModel(model));
-	if (SPI_execute_with_args("INSERT INTO dms.ResourceModel VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9,"
+	if (SPI_execute_with_args("INSERT INTO dms.ResourceModel (ProjectName, ResourceName, ProjectEndpointName, EndpointName, Kind,"
+							  " TableSchema, TableName, MemberSchema, MemberTable, CanChange, IdentityRank, LoadOrder, Model)"
+							  " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9,"
 							  " $10, $11, $12, $13::pg_catalog.json)",
 							  lengthof(types), types, values, nulls, false, 0) < 0)
 		elog(ERROR, "could not store a model");
@@ -404,8 +446,7 @@ FirstDeploy(ApiSchema *schema, const char *hash)
 	ListCell   *cell;
 
 	CheckLockCapacity(plan);
-	RunStatements(CoreStatements(), 0);
-	RunStatements(plan->statements, plan->tables);
+	RunStatements(PlanStatements(plan), plan->tables);
 	RefuseObjectsOfOthers(schema);
 	RecordStore();
 	RecordEdgeSources(set);
@@ -421,9 +462,9 @@ FirstDeploy(ApiSchema *schema, const char *hash)
 }
 
 /*
- * Deploy ApiSchema files; the hash of what is deployed then is the answer.
- * Whoever deploys first owns the store; who may call this later acts for the
- * owner.
+ * Deploy ApiSchema files, and return the hash of what is then deployed.  The
+ * role that deploys first owns the store; later, a role that may call this
+ * acts for the owner.
  */
 Datum
 dms_deploy_schema(PG_FUNCTION_ARGS)
@@ -463,7 +504,7 @@ dms_deploy_schema(PG_FUNCTION_ARGS)
 	PG_RETURN_DATUM(result);
 }
 
-/* The statements that a deploy would run. */
+/* Return the statements that a deploy would run. */
 Datum
 dms_plan_schema(PG_FUNCTION_ARGS)
 {
@@ -482,14 +523,14 @@ dms_plan_schema(PG_FUNCTION_ARGS)
 	StoreBegin(&session, RIGHTS_OF_CALLER);
 	current = CurrentHash();
 	if (current == NULL)
-		statements = list_concat(CoreStatements(), CompileSchema(schema, &set)->statements);
+		statements = PlanStatements(CompileSchema(schema, &set));
 	else if (strcmp(current, hash) != 0)
 		ReportError(PROBLEM_NOT_SUPPORTED,
 					"Deploy it into a database of its own.",
 					"another schema is deployed, and changing a deployed schema is not supported yet");
 	foreach(cell, statements)
 	{
-		Datum		value = CStringGetTextDatum(lfirst(cell));
+		Datum		value = CStringGetTextDatum(((DdlStatement *) lfirst(cell))->sql);
 		bool		isnull = false;
 
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, &value, &isnull);

@@ -1,30 +1,33 @@
 /*
  * modelbind.c
- *		Binding what a resource says of others, and of its own values: targets
- *		of references, identity, query fields, constraints.
+ *		Binding what a resource says by path: targets of references,
+ *		identity, query fields, constraints.
+ *
+ * modeltables.c has decided where values are stored.  Here every path of the
+ * metadata is resolved to a column, a member of a reference or an array, and
+ * what cannot be resolved is reported: a stored model has no path that leads
+ * nowhere.
+ *
+ * The order of values matters throughout.  A reference is looked up by the
+ * hash of its target's identity, so the members of a reference are put in the
+ * order of the target's identityJsonPaths, whatever the order in the file.
  */
 #include "postgres.h"
 
 #include "access/itup.h"
 #include "base/grow.h"
 #include "mb/pg_wchar.h"
-#include "schema/modelbuild.h"
+#include "schema/modelbind.h"
+#include "schema/modeltables.h"
 #include "schema/naming.h"
 
-/* A little less than what a B-tree takes, which is a third of a page. */
+/* A little less than a B-tree entry can have, which is a third of a page. */
 #define MAX_INDEXED_WIDTH (BLCKSZ / 3 - 32)
 
-/* Does a path end in this text? */
-bool
-PathEndsIn(const char *path, const char *ending)
-{
-	size_t		n = strlen(path);
-	size_t		m = strlen(ending);
-
-	return n >= m && strcmp(path + n - m, ending) == 0;
-}
-
-/* The mapping whose reference holds a member at this path; *name is it. */
+/*
+ * The mapping of the reference object that a path lies in; NULL if none.
+ * *name is the member.
+ */
 static ApiMapping *
 MappingOfMember(const ApiResource *api, const char *path, const char **name)
 {
@@ -46,7 +49,11 @@ MappingOfMember(const ApiResource *api, const char *path, const char **name)
 	return NULL;
 }
 
-/* The resource whose metadata tells about identity values of an entry. */
+/*
+ * The resource whose metadata describes an entry's identity.  All subclasses
+ * of an abstract resource store its identity in the same way, so any of them
+ * will do.
+ */
 static ApiResource *
 Representative(ModelEntry *entry)
 {
@@ -57,8 +64,12 @@ Representative(ModelEntry *entry)
 }
 
 /*
- * The descriptor type of an identity value, found by following references to
- * where the value is a descriptor of its own; false when it is none.
+ * Find the descriptor type of an identity value; false if it is no
+ * descriptor.
+ *
+ * A value of an identity may come from a reference, whose target may have it
+ * from a reference in turn.  Only the mapping at the end of that chain names
+ * the type.  The depth is limited, because cycles are reported later.
  */
 static bool
 DescriptorOfIdentity(ModelSet *set, ModelEntry *entry, const char *path,
@@ -96,7 +107,7 @@ DescriptorOfIdentity(ModelSet *set, ModelEntry *entry, const char *path,
 	return false;
 }
 
-/* The property of a member in the scope of its reference; NULL if none. */
+/* The property of a member in the scope of its reference; NULL if there is none. */
 static PropertyModel *
 MemberProperty(const ResourceModel *model, const char *reference_path,
 			   const char *name)
@@ -114,14 +125,18 @@ MemberProperty(const ResourceModel *model, const char *reference_path,
 	return NULL;
 }
 
-/* What identifies documents of a type, in order. */
+/* The paths that identify documents of a type, in order. */
 static List *
 IdentityPaths(const ModelEntry *entry)
 {
 	return entry->api ? entry->api->identity_paths : entry->abstract->identity_paths;
 }
 
-/* Bind one member of a reference to one identity path of the target. */
+/*
+ * Bind the member of a reference that repeats one identity value of the
+ * target.  Each value must be there exactly once, or the target could not be
+ * identified.
+ */
 static void
 BindMember(ModelSet *set, ModelEntry *entry, int reference,
 		   const ApiMapping *mapping, ModelEntry *target, const char *path)
@@ -159,12 +174,17 @@ BindMember(ModelSet *set, ModelEntry *entry, int reference,
 	member.identity_path = pstrdup(path);
 	member.name = pstrdup(name);
 	member.type = property->value.type;
-	member.lower = PathEndsIn(path, "Descriptor");
+	member.lower = ModelPathIsDescriptor(path);
 	DescriptorOfIdentity(set, target, path, &member.descriptor_project,
 						 &member.descriptor_resource, 0);
 	APPEND(r->members, r->nmembers, member);
 }
 
+/*
+ * Bind a reference to its target, member by member.  Members are bound in the
+ * order of the target's identity.  Members that identify nothing are an
+ * error, since they would not be stored.
+ */
 static void
 BindReference(ModelSet *set, ModelEntry *entry, int reference,
 			  const ApiMapping *mapping)
@@ -202,7 +222,7 @@ BindReference(ModelSet *set, ModelEntry *entry, int reference,
 		ProblemAt(set->problems, mapping->place, "the reference has values that do not identify %s.%s.", r->project, r->resource);
 }
 
-/* Targets and members of all references of a resource. */
+/* Bind targets and members of all references of a resource. */
 void
 ModelBindReferences(ModelSet *set, ModelEntry *entry)
 {
@@ -225,15 +245,16 @@ ModelBindReferences(ModelSet *set, ModelEntry *entry)
 }
 
 /*
- * Find what a path of the root stands for: a column of the root table, or a
- * member of a reference there.
+ * Find the value that a path of the root leads to: a column of the root
+ * table, or a member of a reference there.  The value of a member is stored
+ * with the target, so its column is that of the reference.
  */
 static bool
 FindRootValue(const ResourceModel *model, const char *path, int *column,
 			  int *reference, int *member, int *type)
 {
 	*reference = *member = -1;
-	*column = ModelFindColumn(model, 0, path);
+	*column = ModelTablesFindColumn(model, 0, path);
 	if (*column >= 0)
 	{
 		const ColumnModel *c = &model->tables[0].columns[*column];
@@ -262,7 +283,10 @@ FindRootValue(const ResourceModel *model, const char *path, int *column,
 	return false;
 }
 
-/* Does a path lead into a reference that was found to be broken before? */
+/*
+ * Returns true if a path leads into a reference that was not bound.  That was
+ * reported before.
+ */
 static bool
 LiesInBrokenReference(const ResourceModel *model, const char *path)
 {
@@ -278,7 +302,11 @@ LiesInBrokenReference(const ResourceModel *model, const char *path)
 	return false;
 }
 
-/* Every value of a reference, or none, may be part of an identity. */
+/*
+ * An identity must contain all values of a reference or none.  Part of it
+ * could not be a key of the table, which has only the column of the
+ * reference.
+ */
 static void
 CheckWholeReferences(ModelSet *set, ModelEntry *entry)
 {
@@ -304,6 +332,11 @@ CheckWholeReferences(ModelSet *set, ModelEntry *entry)
 	}
 }
 
+/*
+ * Bind one value of the identity.  It must be required, because a missing
+ * value cannot be hashed.  Values whose path ends in "Descriptor" are hashed
+ * in lower case, so a descriptor must be named like one.
+ */
 static void
 BindIdentityPath(ModelSet *set, ModelEntry *entry, const char *path)
 {
@@ -320,7 +353,7 @@ BindIdentityPath(ModelSet *set, ModelEntry *entry, const char *path)
 		return;
 	}
 	identity.path = pstrdup(path);
-	identity.lower = PathEndsIn(path, "Descriptor");
+	identity.lower = ModelPathIsDescriptor(path);
 	column = &model->tables[0].columns[identity.column];
 	if (column->role == COLUMN_DESCRIPTOR && !identity.lower)
 		ProblemAt(set->problems, entry->place,
@@ -332,7 +365,7 @@ BindIdentityPath(ModelSet *set, ModelEntry *entry, const char *path)
 		ProblemAt(set->problems, entry->place, "the identity value %s is not required.", path);
 	for (int i = 0; i < model->nidentity; i++)
 		if (strcmp(model->identity[i].path, path) == 0)
-			ProblemAt(set->problems, entry->place, "identityJsonPaths: %s stands there twice.", path);
+			ProblemAt(set->problems, entry->place, "identityJsonPaths: %s is listed twice.", path);
 	APPEND(model->identity, model->nidentity, identity);
 }
 
@@ -349,9 +382,9 @@ IndexedWidth(const ValueModel *value)
 }
 
 /*
- * Can an index hold every row that the columns allow?  A B-tree refuses
- * entries of more than a third of a page, so where the schema allows longer
- * ones, an index would refuse documents that are valid.
+ * Returns true if an index can hold every row that the columns allow.  A
+ * B-tree refuses entries of more than a third of a page, so where the schema
+ * allows longer ones, an index would refuse valid documents.
  */
 static bool
 FitsIndex(const TableModel *table, const UniqueModel *unique)
@@ -366,9 +399,11 @@ FitsIndex(const TableModel *table, const UniqueModel *unique)
 }
 
 /*
- * The natural key: each column behind the identity once, in order.  One that
- * is too wide for an index is left to dms.ReferentialIdentity alone, which
- * decides about identities in any case.
+ * Add the natural key: each column of the identity once, in order.
+ *
+ * Several values of the identity may come from one reference, and so have one
+ * column.  A key that is too wide for an index is left out:
+ * dms.ReferentialIdentity decides about identities in any case.
  */
 static void
 AddNaturalKey(ModelSet *set, ModelEntry *entry)
@@ -394,9 +429,9 @@ AddNaturalKey(ModelSet *set, ModelEntry *entry)
 		APPEND(root->uniques, root->nuniques, unique);
 }
 
-/* The superclass must exist; it gets to know its subclasses. */
+/* Find the superclass of a resource, and add the resource to its subclasses. */
 void
-ModelFindSuperclass(ModelSet *set, ModelEntry *entry)
+ModelBindSuperclass(ModelSet *set, ModelEntry *entry)
 {
 	const ApiResource *api = entry->api;
 	ResourceModel *model = entry->model;
@@ -419,7 +454,11 @@ ModelFindSuperclass(ModelSet *set, ModelEntry *entry)
 	super->subclasses = lappend(super->subclasses, entry);
 }
 
-/* The identity of a superclass must be ours. */
+/*
+ * Check that a subclass has the identity of its superclass.  A document of
+ * the subclass is also found by the identity of the superclass, which is
+ * computed from the same values.
+ */
 static void
 CheckSuperclass(ModelSet *set, ModelEntry *entry)
 {
@@ -435,15 +474,22 @@ CheckSuperclass(ModelSet *set, ModelEntry *entry)
 	paths = super->abstract->identity_paths;
 	same = list_length(paths) == list_length(api->identity_paths);
 	if (same && api->association)
+	{
 		forboth(left, paths, right, api->identity_paths)
+		{
 			same = same && strcmp(lfirst(left), lfirst(right)) == 0;
+		}
+	}
 	else if (same)
 		same = list_length(paths) == 1 && strcmp(linitial(paths), api->superclass_path) == 0;
 	if (!same)
 		ProblemAt(set->problems, entry->place, "the identity does not fit that of %s.", super->place);
 }
 
-/* The identity of a resource, and its natural key. */
+/*
+ * Bind the identity of a resource, and make its natural key.  A descriptor
+ * has no paths: its identity is the URI.
+ */
 void
 ModelBindIdentity(ModelSet *set, ModelEntry *entry)
 {
@@ -467,7 +513,10 @@ ModelBindIdentity(ModelSet *set, ModelEntry *entry)
 		CheckSuperclass(set, entry);
 }
 
-/* The name of a view's column: the path of the abstract identity. */
+/*
+ * The name of a view's column, from the path of the abstract identity.
+ * Subclasses have different names for it.
+ */
 static char *
 ViewColumnTitle(const char *path, const ColumnModel *column)
 {
@@ -490,7 +539,7 @@ ViewColumnTitle(const char *path, const ColumnModel *column)
 	return title.data;
 }
 
-/* The view's own copy of a subclass' reference, made if not yet there. */
+/* Add the view's own copy of a subclass' reference, once. */
 static int
 AddViewReference(ResourceModel *model, const ReferenceModel *theirs)
 {
@@ -500,7 +549,12 @@ AddViewReference(ResourceModel *model, const ReferenceModel *theirs)
 	return APPEND(model->references, model->nreferences, *theirs);
 }
 
-/* The column of a view of an abstract resource, and what the subclass has. */
+/*
+ * Add a value of the abstract identity as a column of the view.  It is typed
+ * as in the first subclass.  A reference stays one column, whatever number of
+ * identity values it has, so that identities are read through views as
+ * through tables.
+ */
 static void
 AddViewColumn(ModelSet *set, ModelEntry *entry, const char *path,
 			  const ResourceModel *subclass, int ordinal)
@@ -511,6 +565,7 @@ AddViewColumn(ModelSet *set, ModelEntry *entry, const char *path,
 	ColumnModel column = subclass->tables[0].columns[identity.column];
 
 	column.name = NamePhysical(ViewColumnTitle(path, &column));
+	column.foreign_key = NULL;	/* a view has no constraints */
 	if (column.reference >= 0)
 		column.reference = AddViewReference(model, &subclass->references[column.reference]);
 	if (identity.reference >= 0)
@@ -534,7 +589,10 @@ AddViewColumn(ModelSet *set, ModelEntry *entry, const char *path,
 	APPEND(model->identity, model->nidentity, identity);
 }
 
-/* Do two columns of subclasses hold the same value of the shared identity? */
+/*
+ * Returns true if two subclasses store a value of the shared identity in the
+ * same way.
+ */
 static bool
 SameIdentityColumn(const ResourceModel *a, const IdentityModel *x,
 				   const ResourceModel *b, const IdentityModel *y)
@@ -550,7 +608,10 @@ SameIdentityColumn(const ResourceModel *a, const IdentityModel *x,
 		 strcmp(a->references[left->reference].resource, b->references[right->reference].resource) == 0);
 }
 
-/* All subclasses must store the shared identity in the same way. */
+/*
+ * All subclasses must store the shared identity in the same way, or no view
+ * could unite them.
+ */
 static bool
 CheckSubclasses(ModelSet *set, ModelEntry *entry)
 {
@@ -564,7 +625,7 @@ CheckSubclasses(ModelSet *set, ModelEntry *entry)
 		bool		same = true;
 
 		if (first->model->nidentity != n || other->model->nidentity != n)
-			return false;		/* noted where the subclass was bound */
+			return false;		/* reported when the subclass was bound */
 		for (int i = 0; i < n; i++)
 			same = same && SameIdentityColumn(first->model, &first->model->identity[i],
 											  other->model, &other->model->identity[i]);
@@ -580,8 +641,10 @@ CheckSubclasses(ModelSet *set, ModelEntry *entry)
 }
 
 /*
- * An abstract resource is a view over its subclasses; as a model it has one
- * table, the view, and an identity.
+ * Bind an abstract resource: as a model it has one table, the view over its
+ * subclasses, and an identity.  References to it are read through the view,
+ * and their foreign keys lead to the member table, where each document of a
+ * subclass has a row.
  */
 void
 ModelBindAbstract(ModelSet *set, ModelEntry *entry)
@@ -611,7 +674,10 @@ ModelBindAbstract(ModelSet *set, ModelEntry *entry)
 		AddViewColumn(set, entry, lfirst(cell), first->model, ordinal++);
 }
 
-/* Query fields: the document's id, or a value that the root can reach. */
+/*
+ * Bind query fields to the document's id, or to values that the root row can
+ * reach.  Fields with several paths match any of them.
+ */
 void
 ModelBindQueries(ModelSet *set, ModelEntry *entry)
 {
@@ -646,7 +712,7 @@ ModelBindQueries(ModelSet *set, ModelEntry *entry)
 	}
 }
 
-/* The table whose rows stand for the elements at this path; -1 if none. */
+/* The table whose rows are the elements at this path; -1 if there is none. */
 static int
 TableOfScope(const ResourceModel *model, const char *path)
 {
@@ -657,9 +723,10 @@ TableOfScope(const ResourceModel *model, const char *path)
 }
 
 /*
- * The columns behind a uniqueness constraint, behind the key of the parent;
- * false when the database cannot enforce it: a value lies in another table,
- * only a part of a reference is named, or an index cannot hold them.
+ * The columns that enforce a uniqueness constraint, after the key of the
+ * parent.  Returns false if the database cannot enforce it: a value is in
+ * another table, only a part of a reference is named, or an index cannot hold
+ * them.  Then only the engine checks it.
  */
 static bool
 UniqueColumns(const ResourceModel *model, int table,
@@ -672,7 +739,7 @@ UniqueColumns(const ResourceModel *model, int table,
 	for (int i = 0; i < uniqueness->nmembers; i++)
 	{
 		char	   *path = psprintf("%s%s", uniqueness->array_path, uniqueness->members[i]);
-		int			column = ModelFindColumn(model, table, path);
+		int			column = ModelTablesFindColumn(model, table, path);
 		bool		listed = false;
 
 		for (int j = 0; j < model->nreferences && column < 0; j++)
@@ -701,7 +768,7 @@ UniqueColumns(const ResourceModel *model, int table,
 	return FitsIndex(t, unique);
 }
 
-/* Note a unique constraint on a table, once. */
+/* Add a unique key to a table, once.  Returns its name. */
 static char *
 AddUnique(ResourceModel *model, int table, UniqueModel *unique)
 {
@@ -721,7 +788,10 @@ AddUnique(ResourceModel *model, int table, UniqueModel *unique)
 	return unique->name;
 }
 
-/* Has the model this constraint already?  Extensions repeat the core's. */
+/*
+ * Returns true if the model has this constraint already: extensions repeat
+ * those of the core.
+ */
 static bool
 UniquenessKnown(const ResourceModel *model, const UniquenessModel *uniqueness)
 {
@@ -739,6 +809,10 @@ UniquenessKnown(const ResourceModel *model, const UniquenessModel *uniqueness)
 	return false;
 }
 
+/*
+ * Bind a uniqueness constraint: values of the elements of one array, which is
+ * the innermost array of all its paths.
+ */
 static void
 BindUniqueness(ModelSet *set, ModelEntry *entry, const ApiUniqueness *source)
 {
@@ -757,7 +831,7 @@ BindUniqueness(ModelSet *set, ModelEntry *entry, const ApiUniqueness *source)
 		for (const char *at = path; (at = strstr(at, "[*]")) != NULL; at++)
 			bracket = at;
 		if (bracket == NULL || bracket[3] != '.' ||
-			!SchemaPathExists(entry->api->schema, path, &leaf) ||
+			!JsonSchemaPathExists(entry->api->schema, path, &leaf) ||
 			leaf->kind != SCHEMA_SCALAR)
 		{
 			ProblemAt(set->problems, source->place, "%s is not a value of an element of an array.", path);
@@ -781,7 +855,10 @@ BindUniqueness(ModelSet *set, ModelEntry *entry, const ApiUniqueness *source)
 	APPEND(model->uniqueness, model->nuniqueness, uniqueness);
 }
 
-/* A collection of bare references: each document once within its parent. */
+/*
+ * Add a key to each collection of bare references: each document once within
+ * its parent.  Schemas leave these constraints out.
+ */
 static void
 AddBareReferenceKeys(ResourceModel *model)
 {
@@ -799,21 +876,38 @@ AddBareReferenceKeys(ResourceModel *model)
 	}
 }
 
-/* The value at one end of an equality; NULL, and noted, if there is none. */
+/*
+ * Name the foreign keys of references, so that a violated one can be traced
+ * back to its place in the document.
+ */
+static void
+NameForeignKeys(ResourceModel *model)
+{
+	for (int i = 0; i < model->ntables; i++)
+	{
+		TableModel *t = &model->tables[i];
+
+		for (int j = 0; j < t->ncolumns; j++)
+			if (t->columns[j].reference >= 0)
+				t->columns[j].foreign_key = NamePhysical(psprintf("%s_%s_FK", t->title, t->columns[j].name));
+	}
+}
+
+/* The value at one end of an equality; NULL, and reported, if there is none. */
 static const SchemaNode *
 EqualityEnd(ModelSet *set, ModelEntry *entry, const ApiEquality *equality,
 			const char *path)
 {
 	const SchemaNode *leaf;
 
-	if (SchemaPathExists(entry->api->schema, path, &leaf) &&
+	if (JsonSchemaPathExists(entry->api->schema, path, &leaf) &&
 		leaf->kind == SCHEMA_SCALAR)
 		return leaf;
 	ProblemAt(set->problems, equality->place, "%s is not a value of the document.", path);
 	return NULL;
 }
 
-/* Two values that must be equal: of one type, and two. */
+/* Bind an equality of two values, which must be of one type. */
 static void
 BindEquality(ModelSet *set, ModelEntry *entry, const ApiEquality *source)
 {
@@ -824,7 +918,7 @@ BindEquality(ModelSet *set, ModelEntry *entry, const ApiEquality *source)
 
 	if (left == NULL || right == NULL)
 		return;
-	if (strcmp(SchemaTypeName(left), SchemaTypeName(right)) != 0)
+	if (strcmp(JsonSchemaTypeName(left), JsonSchemaTypeName(right)) != 0)
 		ProblemAt(set->problems, source->place, "%s and %s are of different types and can never be equal.",
 				  source->source, source->target);
 	for (int i = 0; i < model->nequalities; i++)
@@ -836,7 +930,10 @@ BindEquality(ModelSet *set, ModelEntry *entry, const ApiEquality *source)
 	APPEND(model->equalities, model->nequalities, equality);
 }
 
-/* Uniqueness in arrays, and values that must be equal. */
+/*
+ * Bind what must be unique in arrays and which values must be equal, and name
+ * the foreign keys.
+ */
 void
 ModelBindConstraints(ModelSet *set, ModelEntry *entry)
 {
@@ -845,34 +942,7 @@ ModelBindConstraints(ModelSet *set, ModelEntry *entry)
 	foreach(cell, entry->api->uniqueness)
 		BindUniqueness(set, entry, lfirst(cell));
 	AddBareReferenceKeys(entry->model);
+	NameForeignKeys(entry->model);
 	foreach(cell, entry->api->equalities)
 		BindEquality(set, entry, lfirst(cell));
-}
-
-/* A value must have the same type wherever it is repeated. */
-void
-ModelCheckMembers(ModelSet *set, ModelEntry *entry)
-{
-	const ResourceModel *model = entry->model;
-
-	for (int i = 0; i < model->nreferences; i++)
-	{
-		const ReferenceModel *r = &model->references[i];
-		ModelEntry *target = ModelSetFind(set, r->project, r->resource);
-
-		if (r->descriptor || target == NULL || target->model->nidentity != r->nmembers)
-			continue;			/* noted before */
-		for (int j = 0; j < r->nmembers; j++)
-		{
-			int			ours = r->members[j].type;
-			int			theirs = target->model->identity[j].type;
-			bool		integers = (ours == VALUE_INT4 || ours == VALUE_INT8) &&
-			(theirs == VALUE_INT4 || theirs == VALUE_INT8);
-
-			if (ours != theirs && !integers)
-				ProblemAt(set->problems, entry->place, "%s.%s has another type than %s of %s.%s.",
-						  r->path, r->members[j].name, r->members[j].identity_path,
-						  r->project, r->resource);
-		}
-	}
 }

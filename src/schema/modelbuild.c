@@ -5,8 +5,13 @@
 #include "postgres.h"
 
 #include "miscadmin.h"
+#include "schema/modelbind.h"
 #include "schema/modelbuild.h"
+#include "schema/modelcheck.h"
+#include "schema/modelgraph.h"
+#include "schema/modeltables.h"
 
+/* Add an entry with an empty model to the set. */
 static ModelEntry *
 NewEntry(ModelSet *set, const ApiProject *project, const char *name,
 		 const char *place)
@@ -24,6 +29,10 @@ NewEntry(ModelSet *set, const ApiProject *project, const char *name,
 	return entry;
 }
 
+/*
+ * Add an entry for each resource and each abstract resource, so that every
+ * step finds all others by name.
+ */
 static void
 AddEntries(ModelSet *set)
 {
@@ -50,7 +59,10 @@ AddEntries(ModelSet *set)
 	}
 }
 
-/* Run a step for every resource, or every abstract one, that can be read. */
+/*
+ * Run a step for all resources, or all abstract ones, except those whose
+ * files were found broken.
+ */
 static void
 ForEach(ModelSet *set, bool abstract, void (*step) (ModelSet *, ModelEntry *))
 {
@@ -67,8 +79,8 @@ ForEach(ModelSet *set, bool abstract, void (*step) (ModelSet *, ModelEntry *))
 }
 
 /*
- * An abstract resource without subclasses is no resource: a core may leave
- * them to its extensions.  Whoever refers to it was told so.
+ * Drop abstract resources without subclasses.  A core may define them for its
+ * extensions; a reference to one was reported when it was bound.
  */
 static void
 DropEmptyAbstracts(ModelSet *set)
@@ -85,12 +97,24 @@ DropEmptyAbstracts(ModelSet *set)
 }
 
 /*
- * Compile the models.  Each step relies on the ones before it, but goes on
- * where they found problems, so that one deploy lists as much as it can.  What
- * follows from a whole set of models waits until there are none.
+ * Compile the models of a schema.
+ *
+ * Each step relies on those before it:
+ *
+ * Tables come first, because everything else is found in them by JSON path.
+ * Metadata is checked against them next, so that the list of problems begins
+ * with their causes.  Superclasses are found before references are bound,
+ * because a reference to an abstract resource is bound through one of its
+ * subclasses.  Constraints use the columns of references.  Abstract resources
+ * copy the bound identity of their subclasses.  Types of members are compared
+ * when all identities are known, and ranks need all references.
+ *
+ * Steps go on where earlier ones found problems, so that one deploy lists as
+ * many as possible.  Load order and projections follow edges of the whole
+ * graph, so they wait until there are no problems.
  */
 ModelSet *
-ModelSetBuild(ApiSchema *schema)
+ModelBuildSet(ApiSchema *schema)
 {
 	ModelSet   *set = palloc0(sizeof(ModelSet));
 	ListCell   *cell;
@@ -98,9 +122,9 @@ ModelSetBuild(ApiSchema *schema)
 	set->schema = schema;
 	set->problems = schema->problems;
 	AddEntries(set);
-	ForEach(set, false, ModelBuildTables);
+	ForEach(set, false, ModelTablesBuild);
 	ForEach(set, false, ModelCheckMetadata);
-	ForEach(set, false, ModelFindSuperclass);
+	ForEach(set, false, ModelBindSuperclass);
 	ForEach(set, false, ModelBindReferences);
 	ForEach(set, false, ModelBindIdentity);
 	ForEach(set, false, ModelBindQueries);
@@ -108,11 +132,11 @@ ModelSetBuild(ApiSchema *schema)
 	DropEmptyAbstracts(set);
 	ForEach(set, true, ModelBindAbstract);
 	ForEach(set, false, ModelCheckMembers);
-	ModelRankIdentities(set);
+	ModelGraphRank(set);
 	if (set->problems->count > 0)
 		return set;
-	ModelOrderLoads(set);
+	ModelGraphOrder(set);
 	foreach(cell, set->entries)
-		ModelProject(set, lfirst(cell));
+		ModelGraphProject(set, lfirst(cell));
 	return set;
 }

@@ -1,15 +1,17 @@
 /*
  * modelcheck.c
- *		Does what an ApiSchema says of a resource fit its JSON schema?
+ *		Checking the metadata of a resource against its JSON schema and
+ *		against other resources.
  *
- * Metadata that points to nothing, or contradicts the document that it talks
- * about, is a mistake of its author and not to be guessed at.
+ * Metadata that leads nowhere or contradicts the document is a mistake of its
+ * author.  Guessing what was meant could store documents in a way that is
+ * wrong and hard to change later, so it is reported.
  */
 #include "postgres.h"
 
-#include "schema/modelbuild.h"
+#include "schema/modelcheck.h"
 
-/* What the one table of all descriptors holds. */
+/* A column of dms.Descriptor. */
 typedef struct DescriptorProperty
 {
 	const char *name;
@@ -27,7 +29,7 @@ static const DescriptorProperty descriptor_properties[] = {
 	{"shortDescription", VALUE_TEXT, 75, true},
 };
 
-/* Does a property of a descriptor fit into the column that is there for it? */
+/* Returns true if a property of a descriptor fits into its column of dms.Descriptor. */
 static bool
 FitsDescriptor(const SchemaProperty *found, const DescriptorProperty *wanted)
 {
@@ -50,13 +52,14 @@ CheckDescriptorShape(ModelSet *set, ModelEntry *entry)
 	bool		odd = list_length(api->schema->properties) != lengthof(descriptor_properties);
 
 	for (size_t i = 0; i < lengthof(descriptor_properties) && !odd; i++)
-		odd = !FitsDescriptor(SchemaFind(api->schema, descriptor_properties[i].name),
+		odd = !FitsDescriptor(JsonSchemaFind(api->schema, descriptor_properties[i].name),
 							  &descriptor_properties[i]);
 	if (odd || entry->model->nreferences > 0)
 		ProblemAt(set->problems, entry->place,
 				  "a descriptor must have exactly the properties codeValue, namespace, shortDescription (required, up to 50, 255 and 75 characters), description (up to 1024), effectiveBeginDate and effectiveEndDate.");
 }
 
+/* Report overrides that named nothing. */
 static void
 CheckOverrides(ModelSet *set, ModelEntry *entry)
 {
@@ -71,7 +74,7 @@ CheckOverrides(ModelSet *set, ModelEntry *entry)
 	}
 }
 
-/* Is the value at a path of the type that some metadata gives it? */
+/* Check that the value at a path has the type that some metadata gives it. */
 static void
 CheckTypeAt(ModelSet *set, ModelEntry *entry, const char *path,
 			const char *type, const char *place)
@@ -79,18 +82,22 @@ CheckTypeAt(ModelSet *set, ModelEntry *entry, const char *path,
 	const SchemaNode *node;
 	const char *actual;
 
-	if (!SchemaPathExists(entry->api->schema, path, &node))
+	if (!JsonSchemaPathExists(entry->api->schema, path, &node))
 	{
 		ProblemAt(set->problems, place, "%s is not in the JSON schema: it maps to no column.", path);
 		return;
 	}
-	actual = SchemaTypeName(node);
+	actual = JsonSchemaTypeName(node);
 	if (actual == NULL)
 		ProblemAt(set->problems, place, "%s is not a plain value in the JSON schema.", path);
 	else if (type && *type && strcmp(actual, type) != 0)
 		ProblemAt(set->problems, place, "%s is of type %s in the JSON schema, not %s.", path, actual, type);
 }
 
+/*
+ * Check the paths of lists, decimals and query fields.  A query field that
+ * leads nowhere is reported by modelbind.c.
+ */
 static void
 CheckTypedPaths(ModelSet *set, ModelEntry *entry)
 {
@@ -115,12 +122,12 @@ CheckTypedPaths(ModelSet *set, ModelEntry *entry)
 		ApiQueryPath *query = lfirst(cell);
 
 		if (strcmp(query->path, "$.id") != 0 &&
-			SchemaPathExists(entry->api->schema, query->path, NULL))
+			JsonSchemaPathExists(entry->api->schema, query->path, NULL))
 			CheckTypeAt(set, entry, query->path, query->type, query->place);
 	}
 }
 
-/* Did the walk through the document meet the place of this reference? */
+/* Returns true if the walk through the document found the place of a reference. */
 static bool
 IsBound(const ResourceModel *model, const ApiMapping *mapping)
 {
@@ -130,6 +137,7 @@ IsBound(const ResourceModel *model, const ApiMapping *mapping)
 	return false;
 }
 
+/* Check a mapping that refers to a document or a descriptor. */
 static void
 CheckReferenceMapping(ModelSet *set, ModelEntry *entry,
 					  const ApiMapping *mapping)
@@ -137,7 +145,7 @@ CheckReferenceMapping(ModelSet *set, ModelEntry *entry,
 	ListCell   *name;
 	ListCell   *type;
 
-	if (!SchemaPathExists(entry->api->schema, mapping->path, NULL))
+	if (!JsonSchemaPathExists(entry->api->schema, mapping->path, NULL))
 	{
 		ProblemAt(set->problems, mapping->place, "%s is not in the JSON schema: it maps to no column.", mapping->path);
 		return;
@@ -151,7 +159,7 @@ CheckReferenceMapping(ModelSet *set, ModelEntry *entry,
 					lfirst(type), mapping->place);
 }
 
-/* Each entry of documentPathsMapping must lead to one place of its own. */
+/* Each entry of documentPathsMapping must lead to a place of its own. */
 static void
 CheckMappings(ModelSet *set, ModelEntry *entry)
 {
@@ -179,7 +187,7 @@ CheckMappings(ModelSet *set, ModelEntry *entry)
 	}
 }
 
-/* All metadata of a resource against its document. */
+/* Check all metadata of a resource against its document. */
 void
 ModelCheckMetadata(ModelSet *set, ModelEntry *entry)
 {
@@ -188,4 +196,35 @@ ModelCheckMetadata(ModelSet *set, ModelEntry *entry)
 	CheckOverrides(set, entry);
 	CheckTypedPaths(set, entry);
 	CheckMappings(set, entry);
+}
+
+/*
+ * A value must have the same type in a reference as in its target, since both
+ * are hashed.  Integers of both widths have the same text.
+ */
+void
+ModelCheckMembers(ModelSet *set, ModelEntry *entry)
+{
+	const ResourceModel *model = entry->model;
+
+	for (int i = 0; i < model->nreferences; i++)
+	{
+		const ReferenceModel *r = &model->references[i];
+		ModelEntry *target = ModelSetFind(set, r->project, r->resource);
+
+		if (r->descriptor || target == NULL || target->model->nidentity != r->nmembers)
+			continue;			/* reported before */
+		for (int j = 0; j < r->nmembers; j++)
+		{
+			int			ours = r->members[j].type;
+			int			theirs = target->model->identity[j].type;
+			bool		integers = (ours == VALUE_INT4 || ours == VALUE_INT8) &&
+			(theirs == VALUE_INT4 || theirs == VALUE_INT8);
+
+			if (ours != theirs && !integers)
+				ProblemAt(set->problems, entry->place, "%s.%s has another type than %s of %s.%s.",
+						  r->path, r->members[j].name, r->members[j].identity_path,
+						  r->project, r->resource);
+		}
+	}
 }

@@ -1,14 +1,22 @@
 /*
  * modelgraph.c
- *		What follows from how resource types depend on each other: ranks, whose
- *		identity can change, the order to load in, and how to read an identity
- *		from storage.
+ *		Analyzing how resource types depend on each other: ranks,
+ *		whose identity can change, the order to load in, and how to read an
+ *		identity from storage.
+ *
+ * There are two graphs.  In the graph of identities a type depends on those
+ * whose identity is part of its own.  It must have no cycles, or an identity
+ * would be a part of itself; its levels are ranks, and the engine locks
+ * identities rank by rank, so that two transactions take locks in the same
+ * order.  In the graph of references a type depends on all that it refers to.
+ * That graph may have cycles (a district of a district); its levels are the
+ * order in which a client can load documents.
  */
 #include "postgres.h"
 
 #include "base/grow.h"
 #include "miscadmin.h"
-#include "schema/modelbuild.h"
+#include "schema/modelgraph.h"
 
 typedef enum WalkColor
 {
@@ -17,7 +25,10 @@ typedef enum WalkColor
 	DONE
 }			WalkColor;
 
-/* The types whose identities make up ours; for an abstract one, its subclasses. */
+/*
+ * The types that the identity of a type depends on; for an abstract one, its
+ * subclasses.
+ */
 static List *
 IdentityTargets(ModelSet *set, ModelEntry *entry)
 {
@@ -36,7 +47,7 @@ IdentityTargets(ModelSet *set, ModelEntry *entry)
 	return targets;
 }
 
-/* Say which types form the cycle that closes at *at*. */
+/* Report the types of the cycle that closes at *at*. */
 static void
 ReportCycle(ModelSet *set, List *way, ModelEntry *at)
 {
@@ -58,7 +69,10 @@ ReportCycle(ModelSet *set, List *way, ModelEntry *at)
 			  names.data, at->place);
 }
 
-/* Rank a type behind everything its identity is made of. */
+/*
+ * Rank a type above all types that its identity depends on.  Its identity can
+ * change if it may be updated, or if one of those can change.
+ */
 static void
 RankEntry(ModelSet *set, ModelEntry *entry, List *way)
 {
@@ -88,9 +102,10 @@ RankEntry(ModelSet *set, ModelEntry *entry, List *way)
 }
 
 /*
- * Give all subclasses of an abstract resource the same rank: a reference to
- * the abstract one is locked by it, whatever the document behind it is.  That
- * lifts what is built on them in turn; returns whether anything was lifted.
+ * Give all subclasses of an abstract resource the same rank.  A reference to
+ * the abstract resource is locked by that rank, and which subclass its target
+ * has is known only later.  That raises types that depend on them in turn;
+ * returns true if any rank was raised.
  */
 static bool
 LevelSubclasses(ModelSet *set)
@@ -125,9 +140,9 @@ LevelSubclasses(ModelSet *set)
 	return lifted;
 }
 
-/* Ranks, whose identity can change, and the same on every reference. */
+/* Set ranks, and whether identities can change, for all types and references. */
 void
-ModelRankIdentities(ModelSet *set)
+ModelGraphRank(ModelSet *set)
 {
 	int			rounds = 0;
 	ListCell   *cell;
@@ -136,8 +151,9 @@ ModelRankIdentities(ModelSet *set)
 		RankEntry(set, lfirst(cell), NIL);
 
 	/*
-	 * Ends unless a subclass is built on a sibling; then the order of their
-	 * locks is not settled, which costs a retry at worst.
+	 * This ends unless a subclass depends on a sibling.  Then the order of
+	 * their locks is not fixed, which costs a retry after a deadlock at
+	 * worst.
 	 */
 	while (LevelSubclasses(set) && ++rounds < list_length(set->entries))
 		CHECK_FOR_INTERRUPTS();
@@ -161,11 +177,11 @@ ModelRankIdentities(ModelSet *set)
 static void OrderEntry(ModelSet *set, ModelEntry *entry);
 
 /*
- * The level of a type as seen by one that refers to it.  References that close
- * a cycle (a district of a district) do not count.
+ * The level that a reference to this type requires.  References that close a
+ * cycle do not count.
  */
 static int
-OrderBehind(ModelSet *set, ModelEntry *target)
+OrderAfter(ModelSet *set, ModelEntry *target)
 {
 	int			order = 0;
 	ListCell   *cell;
@@ -177,13 +193,13 @@ OrderBehind(ModelSet *set, ModelEntry *target)
 		OrderEntry(set, target);
 		return target->model->load_order + 1;
 	}
-	/* Any of the subclasses may be meant. */
+	/* The target may be of any of the subclasses. */
 	foreach(cell, target->subclasses)
-		order = Max(order, OrderBehind(set, lfirst(cell)));
+		order = Max(order, OrderAfter(set, lfirst(cell)));
 	return order;
 }
 
-/* Load order: behind everything a type refers to. */
+/* Set the load order of a type: after all types that it refers to. */
 static void
 OrderEntry(ModelSet *set, ModelEntry *entry)
 {
@@ -197,13 +213,13 @@ OrderEntry(ModelSet *set, ModelEntry *entry)
 	{
 		ReferenceModel *r = &entry->model->references[i];
 
-		order = Max(order, OrderBehind(set, ModelSetFind(set, r->project, r->resource)));
+		order = Max(order, OrderAfter(set, ModelSetFind(set, r->project, r->resource)));
 	}
 	entry->model->load_order = order;
 	entry->color = DONE;
 }
 
-/* An abstract type is complete when the last of its subclasses is. */
+/* An abstract type is loaded when the last of its subclasses is. */
 static void
 OrderAbstract(ModelEntry *entry)
 {
@@ -215,22 +231,30 @@ OrderAbstract(ModelEntry *entry)
 									   ((ModelEntry *) lfirst(cell))->model->load_order);
 }
 
+/* Set the load order of all types. */
 void
-ModelOrderLoads(ModelSet *set)
+ModelGraphOrder(ModelSet *set)
 {
 	ListCell   *cell;
 
 	foreach(cell, set->entries)
 		((ModelEntry *) lfirst(cell))->color = NOT_SEEN;
 	foreach(cell, set->entries)
+	{
 		if (((ModelEntry *) lfirst(cell))->api)
-		OrderEntry(set, lfirst(cell));
+			OrderEntry(set, lfirst(cell));
+	}
 	foreach(cell, set->entries)
+	{
 		if (((ModelEntry *) lfirst(cell))->abstract)
-		OrderAbstract(lfirst(cell));
+			OrderAbstract(lfirst(cell));
+	}
 }
 
-/* The join that leads from another over a column, made if not yet there. */
+/*
+ * The join from another one over a column, added if it is not there.  Values
+ * that come over one reference share its join.
+ */
 static int
 JoinTo(ProjectionModel *projection, int from, const char *from_column,
 	   const char *schema, const char *table)
@@ -248,7 +272,14 @@ JoinTo(ProjectionModel *projection, int from, const char *from_column,
 	return APPEND(projection->joins, projection->njoins, join);
 }
 
-/* Follow one identity value to the column that holds it. */
+/*
+ * Follow one identity value to the column that holds it.
+ *
+ * A value that comes from a reference is not stored here.  It is found in the
+ * row of the target, which may have it from a reference in turn; the members
+ * of a reference say which value of the target is meant.  The graph of
+ * identities has no cycles, so this ends.
+ */
 static void
 ProjectValue(ModelSet *set, ProjectionModel *projection, ModelEntry *entry,
 			 const char *identity_path, int join, ProjectedModel *value)
@@ -289,7 +320,7 @@ ProjectValue(ModelSet *set, ProjectionModel *projection, ModelEntry *entry,
 	}
 }
 
-/* How to read the identity of a type from its tables. */
+/* Describe how to read the identity of a type from its tables. */
 static ProjectionModel
 ProjectEntry(ModelSet *set, ModelEntry *entry)
 {
@@ -311,9 +342,13 @@ ProjectEntry(ModelSet *set, ModelEntry *entry)
 	return projection;
 }
 
-/* The projections that a resource needs: its own, and those of its targets. */
+/*
+ * Add the projections that a resource needs: its own, with which identities
+ * are recomputed, and those of its targets, with which reference objects are
+ * written.  A session needs no other model for that.
+ */
 void
-ModelProject(ModelSet *set, ModelEntry *entry)
+ModelGraphProject(ModelSet *set, ModelEntry *entry)
 {
 	ResourceModel *model = entry->model;
 

@@ -1,12 +1,12 @@
 /*
  * modelset.c
- *		Finding a model among those in the making.
+ *		The models in the making.
  */
 #include "postgres.h"
 
-#include "schema/modelbuild.h"
+#include "schema/modelset.h"
 
-/* The entry of a resource, concrete or abstract; NULL when there is none. */
+/* The entry of a resource, concrete or abstract; NULL if there is none. */
 ModelEntry *
 ModelSetFind(const ModelSet *set, const char *project, const char *resource)
 {

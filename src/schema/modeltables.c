@@ -1,6 +1,26 @@
 /*
  * modeltables.c
  *		From the JSON schema of a resource to scopes, tables and columns.
+ *
+ * One walk through the document decides where each value is stored.  Objects
+ * are inlined into the row around them, because they have no identity and
+ * occur once: their names become prefixes of column names.  Arrays get a
+ * table of their own, keyed by position, since JSON arrays are ordered.  Values
+ * that an extension adds get a table beside the row that it extends, in the
+ * schema of the extension, so that the tables of the core are the same with
+ * and without it.
+ *
+ * A reference is one column with the DocumentId of its target.  The identity
+ * values that the reference object repeats are not stored, so a target can
+ * change them without touching the documents that refer to it.  They are
+ * properties of the model, because a body must have them, but not columns.
+ *
+ * Names depend on nothing but the resource (see naming.c). Two places that
+ * would have the same name are reported, never renamed: a suffix would depend
+ * on what else is there.
+ *
+ * modelsound.c walks through stored models in the same way, to derive what
+ * they do not store.
  */
 #include "postgres.h"
 
@@ -9,28 +29,31 @@
 #include "catalog/heap.h"
 #include "miscadmin.h"
 #include "model/edgename.h"
-#include "schema/modelbuild.h"
+#include "schema/modeltables.h"
 #include "schema/naming.h"
 
-/* Where the walk through a JSON schema stands. */
+/* State of the walk through a JSON schema. */
 typedef struct Walk
 {
 	ModelSet   *set;
 	ModelEntry *entry;
 } Walk;
 
-/* A place to hang properties on. */
+/* An object of the document, and where its values go. */
 typedef struct Place
 {
 	const char *path;
 	int			table;
 	const char *prefix;			/* of column names: the inlined objects */
-	bool		always;			/* there whenever the row is there */
+	bool		always;			/* exists whenever the row does */
 } Place;
 
 static int	WalkObject(Walk *walk, const SchemaNode *node, const Place *place);
 
-/* Is there an entry in documentPathsMapping for this place? */
+/*
+ * The reference or descriptor that documentPathsMapping has at this path;
+ * NULL if it has none.
+ */
 static ApiMapping *
 FindMapping(const ApiResource *api, const char *path)
 {
@@ -46,7 +69,10 @@ FindMapping(const ApiResource *api, const char *path)
 	return NULL;
 }
 
-/* The name that the schema's author gave to a place; NULL if none. */
+/*
+ * The name that the schema's author gave to a place; NULL if none.  Names
+ * that were never asked for are reported later.
+ */
 static const char *
 Override(const ApiResource *api, const char *path)
 {
@@ -65,9 +91,9 @@ Override(const ApiResource *api, const char *path)
 	return NULL;
 }
 
-/* A column of this JSON path; -1 when the table has none. */
+/* The column of a JSON path; -1 if the table has none. */
 int
-ModelFindColumn(const ResourceModel *model, int table, const char *path)
+ModelTablesFindColumn(const ResourceModel *model, int table, const char *path)
 {
 	const TableModel *t = &model->tables[table];
 
@@ -77,10 +103,10 @@ ModelFindColumn(const ResourceModel *model, int table, const char *path)
 	return -1;
 }
 
-/* Add a column. */
-int
-ModelAddColumn(ModelEntry *entry, int table, const char *title,
-			   ColumnModel column)
+/* Add a column, and return its number. */
+static int
+AddColumn(ModelEntry *entry, int table, const char *title,
+		  ColumnModel column)
 {
 	TableModel *t = &entry->model->tables[table];
 
@@ -88,7 +114,7 @@ ModelAddColumn(ModelEntry *entry, int table, const char *title,
 	return APPEND(t->columns, t->ncolumns, column);
 }
 
-/* Note a name that the table cannot have, or has already. */
+/* Report a column whose name PostgreSQL or another column has taken. */
 static void
 CheckColumn(Walk *walk, int table, int column)
 {
@@ -108,7 +134,7 @@ CheckColumn(Walk *walk, int table, int column)
 					  t->schema, t->name);
 }
 
-/* A column that holds no value of a document. */
+/* A column that holds a number of the engine, not a value of the document. */
 static ColumnModel
 KeyColumn(ColumnRole role)
 {
@@ -120,7 +146,10 @@ KeyColumn(ColumnRole role)
 	return column;
 }
 
-/* Start a table; its key columns are the caller's to add. */
+/*
+ * Start a table without columns.  *segment* is the part of the name that
+ * ordinals of its elements are named after.
+ */
 static int
 AddTable(Walk *walk, TableKind kind, const char *schema, const char *title,
 		 const char *path, int parent, const char *segment)
@@ -140,7 +169,8 @@ AddTable(Walk *walk, TableKind kind, const char *schema, const char *title,
 
 /*
  * The key of a collection: the document, the ordinals of the elements around
- * it, its own ordinal.
+ * it, its own ordinal.  So the rows of a document can be read from each table
+ * by the first column alone, in the order in which they are written.
  */
 static void
 AddCollectionKey(Walk *walk, int table)
@@ -151,25 +181,25 @@ AddCollectionKey(Walk *walk, int table)
 	int			outer = model->tables[parent].nkeys;
 	const char *root = model->tables[0].title;
 
-	ModelAddColumn(entry, table, psprintf("%s_DocumentId", root),
-				   KeyColumn(COLUMN_DOCUMENT));
+	AddColumn(entry, table, psprintf("%s_DocumentId", root),
+			  KeyColumn(COLUMN_DOCUMENT));
 	for (int i = 1; i < outer - 1; i++)
 	{
 		ColumnModel copy = KeyColumn(COLUMN_ORDINAL);
 
-		ModelAddColumn(entry, table, model->tables[parent].columns[i].name, copy);
+		AddColumn(entry, table, model->tables[parent].columns[i].name, copy);
 	}
 	if (outer > 1)
-		ModelAddColumn(entry, table,
-					   psprintf("%sOrdinal", (char *) list_nth(entry->segments, parent)),
-					   KeyColumn(COLUMN_ORDINAL));
-	ModelAddColumn(entry, table, "Ordinal", KeyColumn(COLUMN_ORDINAL));
+		AddColumn(entry, table,
+				  psprintf("%sOrdinal", (char *) list_nth(entry->segments, parent)),
+				  KeyColumn(COLUMN_ORDINAL));
+	AddColumn(entry, table, "Ordinal", KeyColumn(COLUMN_ORDINAL));
 	model->tables[table].nkeys = model->tables[table].ncolumns;
 	for (int i = 0; i < model->tables[table].nkeys; i++)
 		CheckColumn(walk, table, i);
 }
 
-/* An extension row has the key of the row it extends. */
+/* An extension row has the key of the row that it extends. */
 static void
 CopyKey(Walk *walk, int table, int from)
 {
@@ -185,8 +215,10 @@ CopyKey(Walk *walk, int table, int from)
 }
 
 /*
- * Does an element hold one reference and nothing else?  What extensions add to it
- * does not change what it is.
+ * Returns true if an element holds one reference and nothing else.  Such a
+ * collection is a set: the reference identifies the element, and the schema
+ * does not repeat that as a constraint.  Extensions of the element do not
+ * count, or the table would depend on them.
  */
 static bool
 IsBareReference(const Walk *walk, const SchemaNode *element, const char *path)
@@ -212,10 +244,12 @@ IsBareReference(const Walk *walk, const SchemaNode *element, const char *path)
 }
 
 /*
- * The name of a collection's table.  A segment that repeats the resource's
- * whole name replaces it (School, schoolCategories: SchoolCategory); a bare
- * reference keeps both, since there the segment is the other resource's name,
- * and so does a segment that was given by an override.
+ * The name of a collection's table: that of its parent and the segment.
+ *
+ * A segment that starts with the resource's whole name replaces it (School,
+ * schoolCategories: SchoolCategory). A bare reference keeps both, since there
+ * the segment is the name of the other resource, and so does a segment that
+ * was given by an override.
  */
 static char *
 CollectionTitle(const Walk *walk, int parent, const char *segment, bool whole)
@@ -230,6 +264,7 @@ CollectionTitle(const Walk *walk, int parent, const char *segment, bool whole)
 	return psprintf("%s%s", table->title, segment);
 }
 
+/* Add the table of an array, with its key. */
 static int
 AddCollection(Walk *walk, int parent, const char *path, const char *name,
 			  bool bare)
@@ -249,7 +284,12 @@ AddCollection(Walk *walk, int parent, const char *path, const char *name,
 	return table;
 }
 
-/* The table beside a row for what an extension adds to it. */
+/*
+ * Add the table beside a row for what an extension adds to it.  The title of
+ * the extended table follows that of the extension ("StudentExtension" and
+ * "Address"), so that the tables of one extension of a resource have a common
+ * prefix.
+ */
 static int
 AddExtension(Walk *walk, int base, const char *path, const ApiProject *project)
 {
@@ -279,7 +319,10 @@ AddExtension(Walk *walk, int base, const char *path, const ApiProject *project)
 	return table;
 }
 
-/* A scalar or a descriptor: one column. */
+/*
+ * Add the column of a scalar or a descriptor.  A descriptor is stored as the
+ * DocumentId of its target, like a reference.
+ */
 static int
 AddValueColumn(Walk *walk, const Place *place, const SchemaProperty *property,
 			   const char *path, const ApiMapping *mapping, int reference)
@@ -300,12 +343,16 @@ AddValueColumn(Walk *walk, const Place *place, const SchemaProperty *property,
 		title = psprintf("%s_DescriptorId", title);
 		column.value.type = VALUE_INT8;
 	}
-	index = ModelAddColumn(walk->entry, place->table, title, column);
+	index = AddColumn(walk->entry, place->table, title, column);
 	CheckColumn(walk, place->table, index);
 	return index;
 }
 
-/* A reference to a document: one column, whatever the identity behind it. */
+/*
+ * Add the column of a reference: one, whatever its target's identity is.  It
+ * is named by the property, as all columns are, not by the key of
+ * documentPathsMapping.
+ */
 static int
 AddReferenceColumn(Walk *walk, const Place *place,
 				   const SchemaProperty *property, const char *path,
@@ -321,13 +368,13 @@ AddReferenceColumn(Walk *walk, const Place *place,
 	column.path = pstrdup(path);
 	column.required = place->always && property->required;
 	column.reference = reference;
-	index = ModelAddColumn(walk->entry, place->table,
-						   psprintf("%s_DocumentId", title), column);
+	index = AddColumn(walk->entry, place->table,
+					  psprintf("%s_DocumentId", title), column);
 	CheckColumn(walk, place->table, index);
 	return index;
 }
 
-/* Record a reference; its target is bound later. */
+/* Record a reference.  Its target is bound later, when all resources have tables. */
 static int
 AddReference(Walk *walk, const ApiMapping *mapping, int table)
 {
@@ -348,6 +395,7 @@ AddReference(Walk *walk, const ApiMapping *mapping, int table)
 	return APPEND(model->references, model->nreferences, reference);
 }
 
+/* Add a scope, and return its number. */
 static int
 AddScope(Walk *walk, const char *path, int table)
 {
@@ -359,19 +407,21 @@ AddScope(Walk *walk, const char *path, int table)
 	return APPEND(model->scopes, model->nscopes, scope);
 }
 
-/* Is the value one that the reference is made of? */
+/* Returns true if a reference has a value of this name. */
 static bool
 HasMember(const ApiMapping *mapping, const char *name)
 {
 	ListCell   *cell;
 
 	foreach(cell, mapping->member_names)
+	{
 		if (strcmp(lfirst(cell), name) == 0)
-		return true;
+			return true;
+	}
 	return false;
 }
 
-/* A property that leads nowhere yet. */
+/* A property without links to anything. */
 static PropertyModel
 NewProperty(const SchemaProperty *source)
 {
@@ -386,7 +436,7 @@ NewProperty(const SchemaProperty *source)
 	return property;
 }
 
-/* Digits of a decimal, from decimalPropertyValidationInfos. */
+/* Set the digits of a decimal, which are not in the JSON schema. */
 static void
 ApplyDecimal(Walk *walk, const char *path, ValueModel *value)
 {
@@ -406,7 +456,7 @@ ApplyDecimal(Walk *walk, const char *path, ValueModel *value)
 	}
 }
 
-/* The values inside a reference object: typed, but without columns. */
+/* Walk through a reference object: its values have types and rules, but no columns. */
 static int
 WalkReference(Walk *walk, const SchemaNode *node, const ApiMapping *mapping,
 			  int table)
@@ -435,7 +485,7 @@ WalkReference(Walk *walk, const SchemaNode *node, const ApiMapping *mapping,
 	return scope;
 }
 
-/* Below "_ext": one scope and one table a project. */
+/* Walk through "_ext": one scope and one table per project. */
 static void
 WalkExtensions(Walk *walk, const SchemaNode *node, const Place *place, int scope)
 {
@@ -451,8 +501,10 @@ WalkExtensions(Walk *walk, const SchemaNode *node, const Place *place, int scope
 		ScopeModel *s;
 
 		foreach(inner, walk->set->schema->projects)
+		{
 			if (strcmp(((ApiProject *) lfirst(inner))->endpoint, source->name) == 0)
-			project = lfirst(inner);
+				project = lfirst(inner);
+		}
 		if (project == NULL)
 		{
 			ProblemAt(walk->set->problems, walk->entry->place,
@@ -471,7 +523,10 @@ WalkExtensions(Walk *walk, const SchemaNode *node, const Place *place, int scope
 	}
 }
 
-/* An object that is not a reference: inlined, or the home of extensions. */
+/*
+ * Walk through an object that is not a reference.  Values of an optional
+ * object are optional, whatever the object requires of them.
+ */
 static void
 WalkInlined(Walk *walk, const SchemaProperty *source, const Place *place,
 			const char *path, PropertyModel *property)
@@ -491,6 +546,7 @@ WalkInlined(Walk *walk, const SchemaProperty *source, const Place *place,
 	property->scope = WalkObject(walk, source->node, &below);
 }
 
+/* Walk through an array: its elements are the rows of a table. */
 static void
 WalkArray(Walk *walk, const SchemaProperty *source, const Place *place,
 		  const char *path, PropertyModel *property)
@@ -511,6 +567,11 @@ WalkArray(Walk *walk, const SchemaProperty *source, const Place *place,
 	property->scope = WalkObject(walk, element, &below);
 }
 
+/*
+ * Add a scalar or a descriptor.  Blanks around a code value or short
+ * description at the root of a document are dropped; all other values are
+ * stored as they were sent.
+ */
 static void
 WalkValue(Walk *walk, const SchemaProperty *source, const Place *place,
 		  const char *path, const ApiMapping *mapping, PropertyModel *property)
@@ -533,7 +594,10 @@ WalkValue(Walk *walk, const SchemaProperty *source, const Place *place,
 		 strcmp(source->name, "shortDescription") == 0);
 }
 
-/* One property of an object. */
+/*
+ * Add one property.  The mapping decides what it is; the JSON schema alone
+ * cannot distinguish a reference from an object.
+ */
 static void
 WalkProperty(Walk *walk, const SchemaProperty *source, const Place *place,
 			 int scope)
@@ -565,7 +629,10 @@ WalkProperty(Walk *walk, const SchemaProperty *source, const Place *place,
 	APPEND(s->properties, s->nproperties, property);
 }
 
-/* An object and everything in it; properties come in byte order. */
+/*
+ * Walk through an object.  Properties come in byte order of their names, the
+ * order in which documents are written.
+ */
 static int
 WalkObject(Walk *walk, const SchemaNode *node, const Place *place)
 {
@@ -578,10 +645,15 @@ WalkObject(Walk *walk, const SchemaNode *node, const Place *place)
 	return scope;
 }
 
-/* The widths of what dms.Descriptor has besides. */
-#define MAX_DISCRIMINATOR 513
+/* The width of dms.Descriptor.Uri: a namespace, "#" and a code value. */
 #define MAX_URI 306
 
+/*
+ * The model of a descriptor.  All descriptors are in dms.Descriptor: they
+ * have the same shape, hundreds of types have few rows each, and a reference
+ * to one is then a foreign key to one table.  Type and URI are columns that
+ * no property of the document has.
+ */
 static void
 BuildDescriptor(Walk *walk)
 {
@@ -590,10 +662,10 @@ BuildDescriptor(Walk *walk)
 	Place		place = {.path = "$",.table = 0,.prefix = "",.always = true};
 
 	AddTable(walk, TABLE_ROOT, "dms", "Descriptor", "$", -1, "");
-	ModelAddColumn(entry, 0, "DocumentId", KeyColumn(COLUMN_DOCUMENT));
+	AddColumn(entry, 0, "DocumentId", KeyColumn(COLUMN_DOCUMENT));
 	entry->model->tables[0].nkeys = 1;
 	WalkObject(walk, entry->api->schema, &place);
-	/* What the URI is made of keeps the case that it was first written in. */
+	/* Both parts of the URI keep the case in which they were first written. */
 	for (int i = 0; i < entry->model->tables[0].ncolumns; i++)
 	{
 		ColumnModel *column = &entry->model->tables[0].columns[i];
@@ -603,15 +675,16 @@ BuildDescriptor(Walk *walk)
 			 strcmp(column->path, "$.codeValue") == 0);
 	}
 	extra.value.type = VALUE_TEXT;
-	extra.value.max_length = MAX_DISCRIMINATOR;
-	ModelAddColumn(entry, 0, "Discriminator", extra);
+	extra.value.max_length = MODEL_MAX_DISCRIMINATOR;
+	AddColumn(entry, 0, "Discriminator", extra);
 	extra.role = COLUMN_URI;
 	extra.value.max_length = MAX_URI;
 	extra.identity = true;
 	extra.path = "$.descriptor";
-	ModelAddColumn(entry, 0, "Uri", extra);
+	AddColumn(entry, 0, "Uri", extra);
 }
 
+/* The model of a resource with tables of its own. */
 static void
 BuildPlain(Walk *walk)
 {
@@ -621,12 +694,12 @@ BuildPlain(Walk *walk)
 	Place		place = {.path = "$",.table = 0,.prefix = "",.always = true};
 
 	AddTable(walk, TABLE_ROOT, entry->api->project->schema_name, title, "$", -1, title);
-	ModelAddColumn(entry, 0, "DocumentId", KeyColumn(COLUMN_DOCUMENT));
+	AddColumn(entry, 0, "DocumentId", KeyColumn(COLUMN_DOCUMENT));
 	entry->model->tables[0].nkeys = 1;
 	WalkObject(walk, entry->api->schema, &place);
 }
 
-/* PostgreSQL has limits that a document must fit into. */
+/* Report tables that PostgreSQL, or the engine, cannot have. */
 static void
 CheckWidth(Walk *walk)
 {
@@ -644,9 +717,9 @@ CheckWidth(Walk *walk)
 	}
 }
 
-/* Scopes, tables and columns of one resource. */
+/* Build scopes, tables and columns of one resource. */
 void
-ModelBuildTables(ModelSet *set, ModelEntry *entry)
+ModelTablesBuild(ModelSet *set, ModelEntry *entry)
 {
 	Walk		walk = {set, entry};
 

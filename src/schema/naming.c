@@ -1,7 +1,10 @@
 /*
  * naming.c
- *		Deriving physical names: deterministic, and never from the
- *		neighbourhood, so that a resource has the same names in every store.
+ *		Deriving the names of database objects.
+ *
+ * A name follows from the resource alone, never from what else is deployed: a
+ * resource has the same names in every store, so statements, reports and
+ * backups of one store fit another, and a new extension renames nothing.
  *
  * Names are composed in PascalCase and folded to lower case at the end, as
  * PostgreSQL folds identifiers that are not quoted.
@@ -12,6 +15,7 @@
 #include "mb/pg_wchar.h"
 #include "schema/naming.h"
 
+/* Returns true for an ASCII letter or digit, whatever the locale. */
 static bool
 IsLetterOrDigit(char c)
 {
@@ -19,7 +23,10 @@ IsLetterOrDigit(char c)
 		(c >= '0' && c <= '9');
 }
 
-/* Only ASCII letters and digits, and the characters of *also*? */
+/*
+ * Returns true if a name is not empty and has only ASCII letters, digits and
+ * characters of *also*.
+ */
 bool
 NameIsPlain(const char *name, const char *also)
 {
@@ -41,6 +48,7 @@ NamePascal(const char *property)
 	return name;
 }
 
+/* Returns true if a name has this ending. */
 static bool
 EndsWith(const char *name, const char *ending)
 {
@@ -50,7 +58,7 @@ EndsWith(const char *name, const char *ending)
 	return n >= m && strcmp(name + n - m, ending) == 0;
 }
 
-/* The name without an ending, if it has it and is more than that. */
+/* The name without a suffix, unless nothing would be left. */
 char *
 NameWithoutSuffix(const char *name, const char *suffix)
 {
@@ -61,7 +69,11 @@ NameWithoutSuffix(const char *name, const char *suffix)
 	return pnstrdup(name, length);
 }
 
-/* The singular of a lower-case English word. */
+/*
+ * The singular of a lower-case English word.  The rules cover the words of
+ * the Ed-Fi standard; a wrong guess is harmless, because it is always the
+ * same.
+ */
 static char *
 SingularWord(const char *word)
 {
@@ -106,9 +118,12 @@ NameSingular(const char *pascal)
 }
 
 /*
- * A segment that was given a name of its own may repeat the end of its
- * parent's name (ElementRatingLevel in EvaluationElement): drop the longest
- * ending of the parent, in whole words, that the segment starts with.
+ * Drop from the start of a segment the words that its parent's name ends
+ * with.
+ *
+ * The author of an override names a collection as a whole (ElementRatingLevel
+ * in EvaluationElement), but table names are composed of the parent's name
+ * and the segment.  The longest ending in whole words wins.
  */
 char *
 NameWithoutParentWords(const char *segment, const char *parent)
@@ -128,7 +143,10 @@ NameWithoutParentWords(const char *segment, const char *parent)
 	return pstrdup(segment);
 }
 
-/* The name of an object: folded, and shortened where it would be cut. */
+/*
+ * The name of an object: folded to lower case, and where PostgreSQL would
+ * truncate it, shortened and made unique by a hash of the full name.
+ */
 char *
 NamePhysical(const char *pascal)
 {

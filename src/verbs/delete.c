@@ -124,7 +124,7 @@ RaiseViolated(const Delete *delete, const ErrorData *error)
 	if (SPI_processed > 0)
 		ProblemNote(problem, "%s.%s at %s, although no edge tells so: run dms.audit().",
 					ResultName(0, 1), ResultName(0, 2),
-					PathOfConstraint(ResourceFind(ResultName(0, 1), ResultName(0, 2))->model,
+					PathOfConstraint(ModelCacheFind(ResultName(0, 1), ResultName(0, 2))->model,
 									 error->constraint_name));
 	else
 		ProblemNote(problem, "Constraint %s of %s.%s.", error->constraint_name,

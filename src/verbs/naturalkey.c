@@ -156,8 +156,8 @@ dms_resolve(PG_FUNCTION_ARGS)
 	bool		found;
 
 	ReadBegin(&session);
-	resource = ResourceFind(text_to_cstring(PG_GETARG_TEXT_PP(0)),
-							text_to_cstring(PG_GETARG_TEXT_PP(1)));
+	resource = ModelCacheFind(text_to_cstring(PG_GETARG_TEXT_PP(0)),
+							  text_to_cstring(PG_GETARG_TEXT_PP(1)));
 	identity = JsonTreeParse(VARDATA_ANY(json), VARSIZE_ANY_EXHDR(json), &fault);
 	if (identity == NULL)
 		ReportError(PROBLEM_ARGUMENT, NULL, "identity is not valid: %s", fault.message);

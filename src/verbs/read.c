@@ -161,9 +161,9 @@ QueryOfArguments(FunctionCallInfo fcinfo, Resource **resource)
 	Filter	   *read;
 	int			n;
 
-	*resource = ResourceFind(text_to_cstring(PG_GETARG_TEXT_PP(0)),
-							 text_to_cstring(PG_GETARG_TEXT_PP(1)));
-	ResourceRefuseAbstract(*resource);
+	*resource = ModelCacheFind(text_to_cstring(PG_GETARG_TEXT_PP(0)),
+							   text_to_cstring(PG_GETARG_TEXT_PP(1)));
+	ModelCacheRefuseAbstract(*resource);
 	tree = JsonTreeParse(json, strlen(json), &fault);
 	if (tree == NULL)
 		ReportError(PROBLEM_ARGUMENT, NULL, "filters are not valid: %s", fault.message);

@@ -187,9 +187,9 @@ dms_upsert_document(PG_FUNCTION_ARGS)
 	RequireArguments(fcinfo, lengthof(names), names);
 	WriteBegin(&session, "dms.upsert_document()");
 	WriteInit(&write, &result, fcinfo, 3);
-	write.resource = ResourceFind(text_to_cstring(PG_GETARG_TEXT_PP(0)),
-								  text_to_cstring(PG_GETARG_TEXT_PP(1)));
-	ResourceRefuseAbstract(write.resource);
+	write.resource = ModelCacheFind(text_to_cstring(PG_GETARG_TEXT_PP(0)),
+									text_to_cstring(PG_GETARG_TEXT_PP(1)));
+	ModelCacheRefuseAbstract(write.resource);
 	UpsertDocument(&write, PG_GETARG_TEXT_PP(2));
 	StoreEnd(&session);
 	PG_RETURN_DATUM(WriteResultRow(fcinfo, &result));

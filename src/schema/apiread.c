@@ -1,19 +1,20 @@
 /*
- * schemaread.c
+ * apiread.c
  *		Typed access to the members of ApiSchema objects.
  *
- * Every function notes what is wrong in the list of problems and goes on with
- * something harmless, so that one deploy lists all that must be mended.
+ * Each function adds what is wrong to the list of problems and returns
+ * something harmless, so that one attempt to deploy lists everything that has
+ * to be corrected.
  */
 #include "postgres.h"
 
-#include "schema/apischema.h"
+#include "schema/apiread.h"
 #include "schema/naming.h"
 
-/* A member of the wanted kind; null counts as absent. */
+/* A member of the wanted kind; null counts as absent, as in the real files. */
 const JNode *
-ReadNode(const JNode *object, const char *name, JNodeKind kind, bool required,
-		 const char *place, Problem *problems)
+ApiReadNode(const JNode *object, const char *name, JNodeKind kind, bool required,
+			const char *place, Problem *problems)
 {
 	JNode	   *member = JsonTreeMember(object, name);
 	JNode		wanted = {.kind = kind};
@@ -33,13 +34,13 @@ ReadNode(const JNode *object, const char *name, JNodeKind kind, bool required,
 	return member;
 }
 
-/* A text; "" when a required one is missing, NULL when another one is. */
+/* A text.  A missing one is "" if it is required, NULL if not. */
 const char *
-ReadText(const JNode *object, const char *name, bool required,
-		 const char *place, Problem *problems)
+ApiReadText(const JNode *object, const char *name, bool required,
+			const char *place, Problem *problems)
 {
-	const JNode *member = ReadNode(object, name, JNODE_STRING, required,
-								   place, problems);
+	const JNode *member = ApiReadNode(object, name, JNODE_STRING, required,
+									  place, problems);
 
 	if (member == NULL)
 		return required ? "" : NULL;
@@ -48,23 +49,24 @@ ReadText(const JNode *object, const char *name, bool required,
 	return member->text;
 }
 
+/* A boolean; false if it is absent. */
 bool
-ReadBool(const JNode *object, const char *name, const char *place,
-		 Problem *problems)
+ApiReadBool(const JNode *object, const char *name, const char *place,
+			Problem *problems)
 {
-	const JNode *member = ReadNode(object, name, JNODE_BOOL, false, place,
-								   problems);
+	const JNode *member = ApiReadNode(object, name, JNODE_BOOL, false, place,
+									  problems);
 
 	return member != NULL && member->boolean;
 }
 
 /* A whole number from 0 to a billion. */
 int
-ReadInt(const JNode *object, const char *name, int absent, const char *place,
-		Problem *problems)
+ApiReadInt(const JNode *object, const char *name, int absent, const char *place,
+		   Problem *problems)
 {
-	const JNode *member = ReadNode(object, name, JNODE_NUMBER, false, place,
-								   problems);
+	const JNode *member = ApiReadNode(object, name, JNODE_NUMBER, false, place,
+									  problems);
 
 	if (member == NULL)
 		return absent;
@@ -79,13 +81,13 @@ ReadInt(const JNode *object, const char *name, int absent, const char *place,
 	return atoi(member->text);
 }
 
-/* A list of texts; absent is empty. */
+/* A list of texts; empty if it is absent. */
 List *
-ReadTexts(const JNode *object, const char *name, const char *place,
-		  Problem *problems)
+ApiReadTexts(const JNode *object, const char *name, const char *place,
+			 Problem *problems)
 {
-	const JNode *member = ReadNode(object, name, JNODE_ARRAY, false, place,
-								   problems);
+	const JNode *member = ApiReadNode(object, name, JNODE_ARRAY, false, place,
+									  problems);
 	List	   *texts = NIL;
 
 	if (member == NULL)
@@ -100,8 +102,11 @@ ReadTexts(const JNode *object, const char *name, const char *place,
 	return texts;
 }
 
-/* "$" and then ".name" or ".name[*]", with plain names, at least one. */
-bool
+/*
+ * Returns true for "$" and at least one ".name" or ".name[*]" with plain
+ * names.  No other form of JSON path occurs in ApiSchema files.
+ */
+static bool
 PathIsPlain(const char *path)
 {
 	if (*path++ != '$' || *path == '\0')
@@ -122,13 +127,26 @@ PathIsPlain(const char *path)
 	return true;
 }
 
+/* Returns true for a plain path; reports any other. */
+bool
+ApiReadCheckPath(const char *path, const char *what, const char *place,
+				 Problem *problems)
+{
+	if (PathIsPlain(path))
+		return true;
+	ProblemAt(problems, place, "\"%s\" in %s is not a path of the form $.name[*].name.",
+			  path, what);
+	return false;
+}
+
 /*
- * Is this an object, with only members that somebody here understands?  Notes
- * what is not so; false when nothing can be read from it.
+ * Check that a node is an object that has only known members.  Unknown ones
+ * are reported, since ignoring them could store documents in another way than
+ * their author meant.  Returns false if it is no object.
  */
 bool
-ReadObject(const JNode *node, const char *const *known, const char *place,
-		   Problem *problems)
+ApiReadObject(const JNode *node, const char *const *known, const char *place,
+			  Problem *problems)
 {
 	if (node->kind != JNODE_OBJECT)
 	{

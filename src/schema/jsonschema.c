@@ -1,19 +1,27 @@
 /*
- * schemajson.c
- *		The JSON schema of a resource: reading, merging extensions, paths.
+ * jsonschema.c
+ *		The JSON schema of a resource: reading it, merging extensions,
+ *		following paths.
+ *
+ * ApiSchema files use a small part of JSON Schema: objects, arrays of
+ * objects, and scalars with a format, lengths, bounds or a pattern.  Anything
+ * else is refused, because a rule that is not understood could not be kept.
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "base/decimal.h"
 #include "base/pattern.h"
 #include "miscadmin.h"
-#include "schema/apischema.h"
+#include "model/value.h"
+#include "schema/apiread.h"
+#include "schema/jsonschema.h"
 #include "schema/naming.h"
 
-/* Nobody nests documents deeper; a limit keeps nonsense cheap. */
-#define MAX_DEPTH 32
+/* Far deeper than any real document; keeps nonsense cheap. */
+#define MAX_SCHEMA_DEPTH 32
 
-/* What every read of a JSON schema needs. */
+/* State of reading one JSON schema. */
 typedef struct Reader
 {
 	const char *place;			/* the resource */
@@ -51,13 +59,13 @@ PlaceOf(const char *place, const char *path)
 	return psprintf("%s: %s", place, path);
 }
 
-/* A number that bounds a value, as it is written. */
+/* Read a bound of a value, as it is written. */
 static char *
 ReadBound(const JNode *node, const char *name, const char *place,
 		  Problem *problems)
 {
-	const JNode *bound = ReadNode(node, name, JNODE_NUMBER, false, place,
-								  problems);
+	const JNode *bound = ApiReadNode(node, name, JNODE_NUMBER, false, place,
+									 problems);
 	Decimal		decimal;
 
 	if (bound == NULL)
@@ -70,7 +78,7 @@ ReadBound(const JNode *node, const char *name, const char *place,
 	return unconstify(char *, bound->text);
 }
 
-/* Bounds, either kind, of a numeric value. */
+/* Read the bounds of a number, inclusive or exclusive. */
 static void
 ReadBounds(const JNode *node, ValueModel *value, const char *place,
 		   Problem *problems)
@@ -93,34 +101,34 @@ ReadBounds(const JNode *node, ValueModel *value, const char *place,
 		value->exclusive_maximum = true;
 	}
 	if (value->minimum && value->maximum &&
-		strtod(value->minimum, NULL) > strtod(value->maximum, NULL))
+		ValueCompareNumbers(value->minimum, value->maximum) > 0)
 		ProblemAt(problems, place, "no value lies between %s and %s.",
 				  value->minimum, value->maximum);
 }
 
-/* Is the bound outside of what a 4-byte integer holds? */
+/* Returns true if there is a bound, and a 4-byte integer does not reach it. */
 static bool
-BeyondInt4(const char *bound)
+IsBeyondInt4(const char *bound)
 {
-	double		number = bound ? strtod(bound, NULL) : 0;
-
-	return number > PG_INT32_MAX || number < PG_INT32_MIN;
+	return bound != NULL &&
+		(ValueCompareNumbers(bound, VALUE_INT4_LEAST) < 0 ||
+		 ValueCompareNumbers(bound, VALUE_INT4_MOST) > 0);
 }
 
-/* Which type a string, by its format, is stored as. */
+/* Read a string.  Its format decides which type it is stored as. */
 static void
 ReadString(const JNode *node, ValueModel *value, const char *place,
 		   Problem *problems)
 {
-	const char *format = ReadText(node, "format", false, place, problems);
+	const char *format = ApiReadText(node, "format", false, place, problems);
 	const char *wrong;
 
 	value->type = VALUE_TEXT;
-	value->min_length = ReadInt(node, "minLength", -1, place, problems);
-	value->max_length = ReadInt(node, "maxLength", -1, place, problems);
-	value->pattern = unconstify(char *, ReadText(node, "pattern", false, place, problems));
-	if (value->max_length == 0 || value->max_length > 10485760)
-		ProblemAt(problems, place, "\"maxLength\" must be between 1 and 10485760.");
+	value->min_length = ApiReadInt(node, "minLength", -1, place, problems);
+	value->max_length = ApiReadInt(node, "maxLength", -1, place, problems);
+	value->pattern = unconstify(char *, ApiReadText(node, "pattern", false, place, problems));
+	if (value->max_length == 0 || value->max_length > MaxAttrSize)
+		ProblemAt(problems, place, "\"maxLength\" must be between 1 and %d.", MaxAttrSize);
 	if (value->max_length >= 0 && value->min_length > value->max_length)
 		ProblemAt(problems, place, "\"minLength\" is greater than \"maxLength\".");
 	if (value->pattern && (wrong = PatternCheck(value->pattern)) != NULL)
@@ -138,11 +146,15 @@ ReadString(const JNode *node, ValueModel *value, const char *place,
 		ProblemAt(problems, place, "the format \"%s\" is not supported for strings.", format);
 }
 
+/*
+ * Read an integer.  It is stored in 8 bytes if its format or one of its
+ * bounds says so.
+ */
 static void
 ReadInteger(const JNode *node, ValueModel *value, const char *place,
 			Problem *problems)
 {
-	const char *format = ReadText(node, "format", false, place, problems);
+	const char *format = ApiReadText(node, "format", false, place, problems);
 	bool		wide = false;
 
 	if (format != NULL)
@@ -153,16 +165,19 @@ ReadInteger(const JNode *node, ValueModel *value, const char *place,
 					  "the format \"%s\" is not supported for integers.", format);
 	}
 	ReadBounds(node, value, place, problems);
-	wide = wide || BeyondInt4(value->minimum) || BeyondInt4(value->maximum);
+	wide = wide || IsBeyondInt4(value->minimum) || IsBeyondInt4(value->maximum);
 	value->type = wide ? VALUE_INT8 : VALUE_INT4;
 }
 
-/* A number that is not whole; how precise is said elsewhere. */
+/*
+ * Read a number that need not be whole; its digits are in
+ * decimalPropertyValidationInfos.
+ */
 static void
 ReadNumber(const JNode *node, ValueModel *value, const char *place,
 		   Problem *problems)
 {
-	const char *format = ReadText(node, "format", false, place, problems);
+	const char *format = ApiReadText(node, "format", false, place, problems);
 
 	value->type = VALUE_NUMERIC;
 	ReadBounds(node, value, place, problems);
@@ -171,6 +186,7 @@ ReadNumber(const JNode *node, ValueModel *value, const char *place,
 				  "the format \"%s\" is not supported for numbers.", format);
 }
 
+/* Read a boolean, which has no rules. */
 static void
 ReadBoolean(const JNode *node, ValueModel *value, const char *place,
 			Problem *problems)
@@ -178,6 +194,10 @@ ReadBoolean(const JNode *node, ValueModel *value, const char *place,
 	value->type = VALUE_BOOL;
 }
 
+/*
+ * list_sort() comparator for properties: byte order of names, the order in
+ * which documents are written.
+ */
 static int
 CompareProperties(const ListCell *a, const ListCell *b)
 {
@@ -185,7 +205,7 @@ CompareProperties(const ListCell *a, const ListCell *b)
 				  ((SchemaProperty *) lfirst(b))->name);
 }
 
-/* One member of an object. */
+/* Read one member of an object.  "_ext" is reserved for extensions. */
 static SchemaProperty *
 ReadProperty(Reader *reader, const JNode *node, const char *place)
 {
@@ -203,29 +223,36 @@ ReadProperty(Reader *reader, const JNode *node, const char *place)
 }
 
 /*
- * Members of an object, those that are required marked.  Extensions list names
- * that live under "_ext", so in them a name without a property is no fault.
+ * Read the members of an object, and mark those that are required.
+ *
+ * A resource extension lists names as required that exist only below "_ext",
+ * beside those of the core.  So a name without a property is a fault in other
+ * resources only.
  */
 static void
 ReadProperties(Reader *reader, SchemaNode *schema, const char *place)
 {
-	const JNode *members = ReadNode(schema->source, "properties", JNODE_OBJECT,
-									false, place, reader->problems);
-	List	   *required = ReadTexts(schema->source, "required", place,
-									 reader->problems);
+	const JNode *members = ApiReadNode(schema->source, "properties", JNODE_OBJECT,
+									   false, place, reader->problems);
+	List	   *required = ApiReadTexts(schema->source, "required", place,
+										reader->problems);
 	ListCell   *cell;
 
 	schema->kind = SCHEMA_OBJECT;
-	(void) ReadBool(schema->source, "additionalProperties", place,
-					reader->problems);
+	(void) ApiReadBool(schema->source, "additionalProperties", place,
+					   reader->problems);
 	if (members != NULL)
+	{
 		foreach_child(child, members)
+		{
 			schema->properties = lappend(schema->properties,
 										 ReadProperty(reader, child, place));
+		}
+	}
 	list_sort(schema->properties, CompareProperties);
 	foreach(cell, required)
 	{
-		SchemaProperty *property = SchemaFind(schema, lfirst(cell));
+		SchemaProperty *property = JsonSchemaFind(schema, lfirst(cell));
 
 		if (property)
 			property->required = true;
@@ -235,19 +262,23 @@ ReadProperties(Reader *reader, SchemaNode *schema, const char *place)
 	}
 }
 
+/*
+ * Read an array.  Elements must be objects, since each becomes a row with
+ * columns named by its properties.
+ */
 static void
 ReadArray(Reader *reader, SchemaNode *schema, const char *place)
 {
-	const JNode *items = ReadNode(schema->source, "items", JNODE_OBJECT, true,
-								  place, reader->problems);
+	const JNode *items = ApiReadNode(schema->source, "items", JNODE_OBJECT, true,
+									 place, reader->problems);
 
 	schema->kind = SCHEMA_ARRAY;
-	schema->min_items = ReadInt(schema->source, "minItems", -1, place,
-								reader->problems);
-	schema->max_items = ReadInt(schema->source, "maxItems", -1, place,
-								reader->problems);
-	schema->unique_items = ReadBool(schema->source, "uniqueItems", place,
-									reader->problems);
+	schema->min_items = ApiReadInt(schema->source, "minItems", -1, place,
+								   reader->problems);
+	schema->max_items = ApiReadInt(schema->source, "maxItems", -1, place,
+								   reader->problems);
+	schema->unique_items = ApiReadBool(schema->source, "uniqueItems", place,
+									   reader->problems);
 	if (schema->max_items >= 0 && schema->min_items > schema->max_items)
 		ProblemAt(reader->problems, place, "\"minItems\" is greater than \"maxItems\".");
 	if (items == NULL)
@@ -261,7 +292,7 @@ ReadArray(Reader *reader, SchemaNode *schema, const char *place)
 		ProblemAt(reader->problems, place, "an array of anything but objects is not supported.");
 }
 
-/* What each "type" of a JSON schema is read by. */
+/* How each "type" of a JSON schema is read. */
 static const struct SchemaType
 {
 	const char *name;
@@ -280,19 +311,19 @@ static const struct SchemaType
 	{"boolean", boolean_members, NULL, ReadBoolean},
 };
 
-/* Read by the node's "type". */
+/* Read a node by its "type". */
 static void
 ReadByType(Reader *reader, SchemaNode *schema, const char *place)
 {
-	const char *type = ReadText(schema->source, "type", true, place,
-								reader->problems);
+	const char *type = ApiReadText(schema->source, "type", true, place,
+								   reader->problems);
 
 	for (size_t i = 0; i < lengthof(schema_types); i++)
 	{
 		if (strcmp(schema_types[i].name, type) != 0)
 			continue;
-		(void) ReadObject(schema->source, schema_types[i].members, place,
-						  reader->problems);
+		(void) ApiReadObject(schema->source, schema_types[i].members, place,
+							 reader->problems);
 		if (schema_types[i].container)
 			schema_types[i].container(reader, schema, place);
 		else
@@ -307,7 +338,7 @@ ReadByType(Reader *reader, SchemaNode *schema, const char *place)
 		ProblemAt(reader->problems, place, "the type \"%s\" is not supported.", type);
 }
 
-/* Read a node and all below it. */
+/* Read a node and everything below it. */
 static SchemaNode *
 ReadSchemaNode(Reader *reader, const JNode *node)
 {
@@ -320,8 +351,8 @@ ReadSchemaNode(Reader *reader, const JNode *node)
 	schema->min_items = schema->max_items = -1;
 	schema->value.min_length = schema->value.max_length = -1;
 	schema->value.precision = schema->value.scale = -1;
-	if (++reader->depth > MAX_DEPTH)
-		ProblemAt(reader->problems, place, "it is nested more than %d levels deep.", MAX_DEPTH);
+	if (++reader->depth > MAX_SCHEMA_DEPTH)
+		ProblemAt(reader->problems, place, "it is nested more than %d levels deep.", MAX_SCHEMA_DEPTH);
 	else if (node->kind != JNODE_OBJECT)
 		ProblemAt(reader->problems, place, "a JSON schema must be an object, not %s.",
 				  JsonTreeKindName(node));
@@ -331,19 +362,19 @@ ReadSchemaNode(Reader *reader, const JNode *node)
 	return schema;
 }
 
-/* Read the JSON schema of a resource, or of a part of it. */
+/* Read the JSON schema of a resource, or of a fragment of it. */
 SchemaNode *
-SchemaRead(const JNode *node, bool extension, const char *place,
-		   Problem *problems)
+JsonSchemaRead(const JNode *node, bool extension, const char *place,
+			   Problem *problems)
 {
 	Reader		reader = {.place = place,.extension = extension,.problems = problems};
 
 	return ReadSchemaNode(&reader, node);
 }
 
-/* The property of that name; NULL when there is none. */
+/* The property of this name; NULL if there is none. */
 SchemaProperty *
-SchemaFind(const SchemaNode *object, const char *name)
+JsonSchemaFind(const SchemaNode *object, const char *name)
 {
 	ListCell   *cell;
 
@@ -357,17 +388,20 @@ SchemaFind(const SchemaNode *object, const char *name)
 	return NULL;
 }
 
-/* Descriptions may differ between two files that mean the same. */
+/*
+ * Returns true for the members whose text may differ between two files that
+ * mean the same.  Below "properties" such a name is a property.
+ */
 static bool
 IsDescription(const JNode *member)
 {
-	/* As a property, it is one. */
 	if (member->parent->name != NULL && strcmp(member->parent->name, "properties") == 0)
 		return false;
 	return strcmp(member->name, "description") == 0 ||
 		strcmp(member->name, "title") == 0;
 }
 
+/* Returns true if two nodes were written in the same way, descriptions aside. */
 static bool
 SameSource(const JNode *a, const JNode *b)
 {
@@ -381,7 +415,11 @@ SameSource(const JNode *a, const JNode *b)
 	return strcmp(left.data, right.data) == 0;
 }
 
-/* What one extension adds below "_ext": only what is its own. */
+/*
+ * Merge what one extension adds below "_ext".  A project may describe a place
+ * both in its own document and as a common extension; then both must be the
+ * same.
+ */
 static void
 MergeExtensions(SchemaNode *into, SchemaNode *from, const char *endpoint,
 				const char *place, Problem *problems)
@@ -391,7 +429,7 @@ MergeExtensions(SchemaNode *into, SchemaNode *from, const char *endpoint,
 	foreach(cell, from->properties)
 	{
 		SchemaProperty *property = lfirst(cell);
-		SchemaProperty *present = SchemaFind(into, property->name);
+		SchemaProperty *present = JsonSchemaFind(into, property->name);
 		char	   *here = PlaceOf(place, JsonTreePath(property->node->source));
 
 		if (strcmp(property->name, endpoint) != 0)
@@ -407,7 +445,7 @@ MergeExtensions(SchemaNode *into, SchemaNode *from, const char *endpoint,
 	list_sort(into->properties, CompareProperties);
 }
 
-/* An object to hang extensions on. */
+/* Add the object that extensions are added to. */
 static SchemaNode *
 AddExtensionObject(SchemaNode *into, SchemaNode *from)
 {
@@ -423,13 +461,16 @@ AddExtensionObject(SchemaNode *into, SchemaNode *from)
 }
 
 /*
- * Lay the document as an extension sees it over the document of the core.
- * Both describe the objects and arrays on the way down; what is new hangs
- * below "_ext".  A place that both describe must be the same in both.
+ * Merge the document as an extension describes it into the document of the
+ * core.
+ *
+ * An extension repeats the objects and arrays on the way to what it adds, and
+ * may repeat more.  Places that both describe must be the same in both, and
+ * new ones must lie below "_ext".
  */
 void
-SchemaMerge(SchemaNode *into, SchemaNode *from, const char *endpoint,
-			const char *place, Problem *problems)
+JsonSchemaMerge(SchemaNode *into, SchemaNode *from, const char *endpoint,
+				const char *place, Problem *problems)
 {
 	ListCell   *cell;
 
@@ -442,11 +483,11 @@ SchemaMerge(SchemaNode *into, SchemaNode *from, const char *endpoint,
 		return;
 	}
 	if (into->kind == SCHEMA_ARRAY)
-		SchemaMerge(into->items, from->items, endpoint, place, problems);
+		JsonSchemaMerge(into->items, from->items, endpoint, place, problems);
 	foreach(cell, from->properties)
 	{
 		SchemaProperty *property = lfirst(cell);
-		SchemaProperty *present = SchemaFind(into, property->name);
+		SchemaProperty *present = JsonSchemaFind(into, property->name);
 
 		if (strcmp(property->name, "_ext") == 0 && property->node->kind != SCHEMA_OBJECT)
 			ProblemAt(problems, PlaceOf(place, JsonTreePath(property->node->source)),
@@ -461,14 +502,17 @@ SchemaMerge(SchemaNode *into, SchemaNode *from, const char *endpoint,
 		else
 		{
 			present->required |= property->required;
-			SchemaMerge(present->node, property->node, endpoint, place, problems);
+			JsonSchemaMerge(present->node, property->node, endpoint, place, problems);
 		}
 	}
 }
 
-/* The node at a location such as "$.properties.addresses.items". */
+/*
+ * The node at a location in the schema itself, such as
+ * "$.properties.addresses.items".
+ */
 SchemaNode *
-SchemaAtLocation(SchemaNode *root, const char *location)
+JsonSchemaAtLocation(SchemaNode *root, const char *location)
 {
 	SchemaNode *node = root;
 
@@ -485,7 +529,7 @@ SchemaAtLocation(SchemaNode *root, const char *location)
 		else if (strncmp(location, ".properties.", 12) == 0)
 		{
 			size_t		length = strcspn(location += 12, ".");
-			SchemaProperty *property = SchemaFind(node, pnstrdup(location, length));
+			SchemaProperty *property = JsonSchemaFind(node, pnstrdup(location, length));
 
 			node = property ? property->node : NULL;
 			location += length;
@@ -496,10 +540,13 @@ SchemaAtLocation(SchemaNode *root, const char *location)
 	return node;
 }
 
-/* Does a JSON path lead to a place of the schema?  *leaf is that place. */
+/*
+ * Returns true if a JSON path of the document leads to a place of the schema,
+ * which is then *leaf.
+ */
 bool
-SchemaPathExists(const SchemaNode *root, const char *path,
-				 const SchemaNode **leaf)
+JsonSchemaPathExists(const SchemaNode *root, const char *path,
+					 const SchemaNode **leaf)
 {
 	const SchemaNode *node = root;
 
@@ -517,7 +564,7 @@ SchemaPathExists(const SchemaNode *root, const char *path,
 			continue;
 		}
 		length = strcspn(path + 1, ".[");
-		property = SchemaFind(node, pnstrdup(path + 1, length));
+		property = JsonSchemaFind(node, pnstrdup(path + 1, length));
 		if (property == NULL)
 			return false;
 		node = property->node;
@@ -528,9 +575,9 @@ SchemaPathExists(const SchemaNode *root, const char *path,
 	return true;
 }
 
-/* What ApiSchema calls the type of a value; NULL for objects and arrays. */
+/* The word that ApiSchema has for the type of a value; NULL for objects and arrays. */
 const char *
-SchemaTypeName(const SchemaNode *node)
+JsonSchemaTypeName(const SchemaNode *node)
 {
 	static const char *const names[] = {
 		[VALUE_TEXT] = "string",
