@@ -20,28 +20,50 @@ typedef struct TreeBuilder
 	const char *name;			/* the member name just read */
 } TreeBuilder;
 
-/* Append a new node to whatever is open. */
+/*
+ * Make a node that is the last child of the parent, or a root if there is no
+ * parent.  Only a member of an object has a name.
+ */
+JNode *
+JsonTreeAdd(JNode *parent, JNodeKind kind, const char *name)
+{
+	JNode	   *node = palloc0(sizeof(JNode));
+
+	node->kind = kind;
+	node->name = name;
+	node->parent = parent;
+	if (parent == NULL)
+		return node;
+	node->index = parent->nchildren++;
+	if (parent->last)
+		parent->last->next = node;
+	else
+		parent->first = node;
+	parent->last = node;
+	return node;
+}
+
+/* As JsonTreeAdd(), for a string or the text of a number. */
+JNode *
+JsonTreeAddText(JNode *parent, JNodeKind kind, const char *name, const char *value)
+{
+	JNode	   *node = JsonTreeAdd(parent, kind, name);
+
+	node->text = value;
+	node->length = strlen(value);
+	return node;
+}
+
+/* Add a node to the innermost open container. */
 static JNode *
 AddNode(TreeBuilder *builder, JNodeKind kind)
 {
-	JNode	   *node = palloc0(sizeof(JNode));
 	JNode	   *parent = builder->open;
+	bool		member = parent != NULL && parent->kind == JNODE_OBJECT;
+	JNode	   *node = JsonTreeAdd(parent, kind, member ? builder->name : NULL);
 
-	node->kind = kind;
-	node->parent = parent;
 	if (parent == NULL)
 		builder->root = node;
-	else
-	{
-		if (parent->kind == JNODE_OBJECT)
-			node->name = builder->name;
-		node->index = parent->nchildren++;
-		if (parent->last)
-			parent->last->next = node;
-		else
-			parent->first = node;
-		parent->last = node;
-	}
 	return node;
 }
 
@@ -101,66 +123,43 @@ AddScalar(void *state, char *token, JsonTokenType type)
 	JSON_ACTION_RETURN;
 }
 
+/* Parse a text into the builder's tree. */
+static JsonParseErrorType
+ParseInto(TreeBuilder *builder, JsonLexContext *lexer)
+{
+	JsonSemAction actions = {
+		.semstate = builder,
+		.object_start = OpenObject,
+		.object_end = CloseContainer,
+		.array_start = OpenArray,
+		.array_end = CloseContainer,
+		.object_field_start = NameMember,
+		.scalar = AddScalar,
+	};
+
+	return pg_parse_json(lexer, &actions);
+}
+
 /*
- * The path of the value that starts at an offset of a text that is well
- * formed up to there.  The parser looks one token ahead, so its own state
- * does not tell; this runs only when there is an error to report.
+ * Returns the path of the value at which the lexer stopped.  The parser looks
+ * one token ahead, so it had not called the actions for this value, and not
+ * even for its name.  It does so when it parses the text again, up to there and
+ * with another value.  A name at which the lexer stopped has no path: that of
+ * the member before it must do.
  */
 static char *
-PathAtOffset(const char *json, int offset)
+PathOfToken(const JsonLexContext *lexer)
 {
-	StringInfoData path;
-	int			capacity = 64;
-	int			depth = 0;
-	int		   *lengths = palloc(sizeof(int) * capacity);	/* of outer paths */
-	int		   *counts = palloc(sizeof(int) * capacity);	/* -1: object */
+	TreeBuilder builder = {NULL, NULL, NULL};
+	StringInfoData start;
 
-	initStringInfo(&path);
-	appendStringInfoChar(&path, '$');
-	for (int i = 0; i < offset; i++)
-	{
-		char		c = json[i];
-
-		if (c == '{' || c == '[')
-		{
-			if (depth == capacity)
-			{
-				capacity *= 2;
-				lengths = repalloc(lengths, sizeof(int) * capacity);
-				counts = repalloc(counts, sizeof(int) * capacity);
-			}
-			lengths[depth] = path.len;
-			counts[depth++] = c == '{' ? -1 : 0;
-			if (c == '[')
-				appendStringInfoString(&path, "[0]");
-		}
-		else if ((c == '}' || c == ']') && depth > 0)
-			path.data[path.len = lengths[--depth]] = '\0';
-		else if (c == ',' && depth > 0 && counts[depth - 1] >= 0)
-		{
-			path.data[path.len = lengths[depth - 1]] = '\0';
-			appendStringInfo(&path, "[%d]", ++counts[depth - 1]);
-		}
-		else if (c == '"')
-		{
-			int			start = ++i;
-			const char *after;
-
-			while (i < offset && json[i] != '"')
-				i += json[i] == '\\' ? 2 : 1;
-
-			for (after = json + i + 1; after < json + offset &&
-				 (*after == ' ' || *after == '\t' || *after == '\n' || *after == '\r');)
-				after++;
-			if (after < json + offset && *after == ':' && depth > 0)
-			{
-				path.data[path.len = lengths[depth - 1]] = '\0';
-				appendStringInfoChar(&path, '.');
-				appendBinaryStringInfo(&path, json + start, i - start);
-			}
-		}
-	}
-	return path.data;
+	initStringInfo(&start);
+	appendBinaryStringInfo(&start, lexer->input, lexer->token_start - lexer->input);
+	appendStringInfoString(&start, " 0");
+	(void) ParseInto(&builder, CompatMakeJsonLexer(start.data, start.len, lexer->input_encoding));
+	if (builder.open == NULL)
+		return JsonTreePath(builder.root);
+	return JsonTreePath(builder.open->last ? builder.open->last : builder.open);
 }
 
 /* Order members by name, equal names by position. */
@@ -269,27 +268,18 @@ JNode *
 JsonTreeParse(const char *text, int len, JsonFault *fault)
 {
 	TreeBuilder builder = {NULL, NULL, NULL};
-	JsonSemAction actions = {
-		.semstate = &builder,
-		.object_start = OpenObject,
-		.object_end = CloseContainer,
-		.array_start = OpenArray,
-		.array_end = CloseContainer,
-		.object_field_start = NameMember,
-		.scalar = AddScalar,
-	};
 	JsonLexContext *lexer;
 	JsonParseErrorType result;
 
 	memset(fault, 0, sizeof(*fault));
 	lexer = CompatMakeJsonLexer(unconstify(char *, text), len,
 								GetDatabaseEncoding());
-	result = pg_parse_json(lexer, &actions);
+	result = ParseInto(&builder, lexer);
 	if (result != JSON_SUCCESS)
 	{
 		bool		nul = result == JSON_UNICODE_CODE_POINT_ZERO;
 
-		fault->path = nul ? PathAtOffset(text, lexer->token_start - text) : "$.";
+		fault->path = nul ? PathOfToken(lexer) : "$.";
 		fault->message = nul ? "must not contain the character \\u0000."
 			: json_errdetail(result, lexer);
 		return NULL;

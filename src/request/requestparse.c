@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include "base/compat.h"
 #include "base/uuid.h"
 #include "base/words.h"
 #include "lib/stringinfo.h"
@@ -16,8 +17,8 @@
 #include "utils/jsonb.h"
 #include "utils/numeric.h"
 
-/* No schema nests as deep; and no stack is too small for it. */
-#define MAX_DEPTH 1000
+/* No schema nests this deep, and no stack is too small for it. */
+#define MAX_NESTING 1000
 
 #define BLANKS " \t\r\n"
 
@@ -305,37 +306,44 @@ RequestBodyIsBlank(const Request *request)
 	return true;
 }
 
+/* Count the characters that could open an object or array. */
+static int
+CountOpening(const char *json, int len)
+{
+	int			n = 0;
+
+	for (int i = 0; i < len; i++)
+		n += json[i] == '{' || json[i] == '[';
+	return n;
+}
+
 /*
- * Does the body nest deeper than the parser should follow?  PostgreSQL would
- * refuse it with an error about the stack, which is no answer for a client.
+ * Returns true if the body nests deeper than the parser should follow.
+ * PostgreSQL would refuse it with an error about the stack, which is no answer
+ * for a client.
  */
 bool
 RequestBodyIsTooDeep(const Request *request)
 {
-	const char *text = VARDATA_ANY(request->body);
+	char	   *json = VARDATA_ANY(request->body);
 	int			len = VARSIZE_ANY_EXHDR(request->body);
-	bool		in_string = false;
+	JsonLexContext *lexer;
 	int			depth = 0;
 
-	for (int i = 0; i < len; i++)
+	if (CountOpening(json, len) <= MAX_NESTING)
+		return false;
+	lexer = CompatMakeJsonLexer(json, len, GetDatabaseEncoding());
+	while (depth <= MAX_NESTING && json_lex(lexer) == JSON_SUCCESS &&
+		   lexer->token_type != JSON_TOKEN_END)
 	{
-		char		c = text[i];
-
-		if (in_string)
-		{
-			if (c == '\\')
-				i++;
-			else if (c == '"')
-				in_string = false;
-		}
-		else if (c == '"')
-			in_string = true;
-		else if ((c == '{' || c == '[') && ++depth > MAX_DEPTH)
-			return true;
-		else if (c == '}' || c == ']')
+		if (lexer->token_type == JSON_TOKEN_OBJECT_START ||
+			lexer->token_type == JSON_TOKEN_ARRAY_START)
+			depth++;
+		else if (lexer->token_type == JSON_TOKEN_OBJECT_END ||
+				 lexer->token_type == JSON_TOKEN_ARRAY_END)
 			depth--;
 	}
-	return false;
+	return depth > MAX_NESTING;
 }
 
 /* One etag of a list, without the blanks around it; false: it matches nothing. */
