@@ -125,53 +125,39 @@ WasBefore(const Request *request, int position, const char *name)
 	return false;
 }
 
-/* [values of all parameters of this name] */
+/* Add an array of the values of all parameters of this name. */
 static void
-AppendValues(StringInfo out, const Request *request, const char *name)
+AddValues(JNode *filters, const Request *request, const char *name)
 {
-	const char *separator = "[";
+	JNode	   *values = JsonTreeAdd(filters, JNODE_ARRAY, name);
 	ListCell   *cell;
 
 	foreach(cell, request->parameters)
 	{
 		const QueryParameter *given = lfirst(cell);
 
-		if (pg_strcasecmp(given->name, name) != 0)
-			continue;
-		appendStringInfoString(out, separator);
-		JsonAppendString(out, given->value);
-		separator = ", ";
+		if (pg_strcasecmp(given->name, name) == 0)
+			JsonTreeAddText(values, JNODE_STRING, NULL, given->value);
 	}
-	appendStringInfoChar(out, ']');
 }
 
-/* The filters as the query functions take them: {name: [any of these]}. */
+/* Returns the filters as the query functions take them: {name: [any of these]}. */
 static JNode *
 FiltersOf(const Request *request)
 {
-	StringInfoData out;
-	const char *separator = "";
-	JsonFault	fault;
+	JNode	   *filters = JsonTreeAdd(NULL, JNODE_OBJECT, NULL);
 	ListCell   *cell;
 
-	initStringInfo(&out);
-	appendStringInfoChar(&out, '{');
 	foreach(cell, request->parameters)
 	{
 		const QueryParameter *given = lfirst(cell);
 
 		CHECK_FOR_INTERRUPTS();
-		if (FindParameter(given->name) >= 0 ||
-			WasBefore(request, foreach_current_index(cell), given->name))
-			continue;
-		appendStringInfoString(&out, separator);
-		JsonAppendString(&out, given->name);
-		appendStringInfoString(&out, ": ");
-		AppendValues(&out, request, given->name);
-		separator = ", ";
+		if (FindParameter(given->name) < 0 &&
+			!WasBefore(request, foreach_current_index(cell), given->name))
+			AddValues(filters, request, given->name);
 	}
-	appendStringInfoChar(&out, '}');
-	return JsonTreeParse(out.data, out.len, &fault);
+	return filters;
 }
 
 static void
