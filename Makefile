@@ -41,7 +41,7 @@ OBJS += $(addprefix src/verbs/,batchresolve.o delete.o filter.o naturalkey.o pre
 	query.o read.o update.o updatemany.o upsert.o violations.o write.o)
 OBJS += $(addprefix src/request/,idempotency.o request.o requestparse.o requestquery.o \
 	response.o)
-OBJS += $(addprefix src/admin/,audit.o diagram.o introspect.o repair.o)
+OBJS += $(addprefix src/admin/,auditscope.o diagram.o introspect.o rebuildedges.o repair.o repairsql.o)
 
 # Compilers do not make the directories that they write to.
 $(shell mkdir -p $(sort $(dir $(OBJS))))

@@ -10,7 +10,8 @@
 #include "postgres.h"
 
 #include "access/xact.h"
-#include "admin/audit.h"
+#include "admin/rebuildedges.h"
+#include "admin/repairsql.h"
 #include "base/grow.h"
 #include "base/report.h"
 #include "cascade/cascade.h"
@@ -36,9 +37,8 @@ PG_FUNCTION_INFO_V1(dms_repair);
 /* How a kind of finding is mended. */
 typedef enum Remedy
 {
-	REMEDY_NONE,				/* somebody must look at it */
 	REMEDY_SQL,
-	REMEDY_DELETE,				/* the same, of documents */
+	REMEDY_DELETE,				/* a statement that deletes documents */
 	REMEDY_EDGES,
 	REMEDY_MEMBERS,
 	REMEDY_IDENTITY
@@ -48,62 +48,32 @@ typedef struct KindInfo
 {
 	const char *kind;
 	Remedy		remedy;
-	const char *sql;			/* takes the documents, and what was expected */
 } KindInfo;
 
-/* In the order to mend: what others are derived from comes first. */
+/*
+ * In the order of repair: what others are derived from comes first.  The
+ * statements of REMEDY_SQL and REMEDY_DELETE are in the install script.
+ */
 static const KindInfo kinds[] = {
-	{"edge_source_wrong", REMEDY_SQL,
-		"INSERT INTO dms.EdgeSource (EdgeSourceId, EdgeSourceKey)"
-		" SELECT (r ->> 'edge_source_id')::bigint, r ->> 'edge_source_key'"
-		" FROM dms.ResourceModel AS m, json_array_elements(m.Model -> 'references') AS r"
-		" WHERE m.Kind <> 'abstract'"
-	" ON CONFLICT (EdgeSourceId) DO UPDATE SET EdgeSourceKey = EXCLUDED.EdgeSourceKey"},
-	{"row_without_document", REMEDY_SQL,
-		"INSERT INTO dms.Document (DocumentId, DocumentUuid, ProjectName, ResourceName, ResourceVersion)"
-		" SELECT u.id, dms.uuid_v7(), m.ProjectName, m.ResourceName, m.Model ->> 'version'"
-		" FROM unnest($1, $2) AS u (id, type)"
-		" JOIN dms.ResourceModel AS m ON concat(m.ProjectName, ':', m.ResourceName) = u.type"
-	" ON CONFLICT DO NOTHING"},
-	{"document_type", REMEDY_SQL,
-		"UPDATE dms.Document AS d SET ProjectName = split_part(u.type, ':', 1), ResourceName = split_part(u.type, ':', 2)"
-	" FROM unnest($1, $2) AS u (id, type) WHERE d.DocumentId = u.id"},
-	{"document_without_row", REMEDY_DELETE,
-		/* A descriptor may only have the name of another type on it. */
-		"WITH typed AS (UPDATE dms.Descriptor AS s SET Discriminator = concat(d.ProjectName, ':', d.ResourceName)"
-		" FROM dms.Document AS d WHERE d.DocumentId = s.DocumentId AND s.DocumentId = ANY ($1))"
-		" DELETE FROM dms.Document AS d WHERE d.DocumentId = ANY ($1)"
-	" AND NOT EXISTS (SELECT FROM dms.Descriptor AS s WHERE s.DocumentId = d.DocumentId)"},
-	{"lock_missing", REMEDY_SQL,
-		"INSERT INTO dms.IdentityLock (DocumentId) SELECT DocumentId FROM dms.Document"
-	" WHERE DocumentId = ANY ($1) ON CONFLICT DO NOTHING"},
-	{"lock_without_document", REMEDY_SQL,
-		"DELETE FROM dms.IdentityLock AS l WHERE l.DocumentId = ANY ($1)"
-	" AND NOT EXISTS (SELECT FROM dms.Document AS d WHERE d.DocumentId = l.DocumentId)"},
-	{"identity_without_document", REMEDY_SQL,
-		"DELETE FROM dms.ReferentialIdentity AS i WHERE i.DocumentId = ANY ($1)"
-	" AND NOT EXISTS (SELECT FROM dms.Document AS d WHERE d.DocumentId = i.DocumentId)"},
-	{"edge_without_document", REMEDY_SQL,
-		"DELETE FROM dms.ReferenceEdge AS e WHERE e.ParentDocumentId = ANY ($1)"
-	" AND NOT EXISTS (SELECT FROM dms.Document AS d WHERE d.DocumentId = e.ParentDocumentId)"},
-	{"member_missing", REMEDY_MEMBERS, NULL},
-	{"member_surplus", REMEDY_MEMBERS, NULL},
-	{"member_wrong", REMEDY_MEMBERS, NULL},
-	{"edge_source_unknown", REMEDY_EDGES, NULL},
-	{"edge_surplus", REMEDY_EDGES, NULL},
-	{"edge_missing", REMEDY_EDGES, NULL},
-	{"edge_flag", REMEDY_EDGES, NULL},
-	{"descriptor_uri", REMEDY_SQL,
-	"UPDATE dms.Descriptor SET Uri = Namespace || '#' || CodeValue WHERE DocumentId = ANY ($1)"},
-	{"identity_surplus", REMEDY_SQL,
-		"DELETE FROM dms.ReferentialIdentity AS i USING dms.Document AS d, dms.ResourceModel AS m"
-		" WHERE i.DocumentId = ANY ($1) AND d.DocumentId = i.DocumentId"
-		" AND (m.ProjectName, m.ResourceName) = (d.ProjectName, d.ResourceName)"
-		" AND (i.ProjectName, i.ResourceName) <> (d.ProjectName, d.ResourceName)"
-		" AND (i.ProjectName::text, i.ResourceName::text) IS DISTINCT FROM"
-	" (m.Model ->> 'superclass_project', m.Model ->> 'superclass_resource')"},
-	{"identity_missing", REMEDY_IDENTITY, NULL},
-	{"identity_wrong", REMEDY_IDENTITY, NULL},
+	{"edge_source_wrong", REMEDY_SQL},
+	{"row_without_document", REMEDY_SQL},
+	{"document_type", REMEDY_SQL},
+	{"document_without_row", REMEDY_DELETE},
+	{"lock_missing", REMEDY_SQL},
+	{"lock_without_document", REMEDY_SQL},
+	{"identity_without_document", REMEDY_SQL},
+	{"edge_without_document", REMEDY_SQL},
+	{"member_missing", REMEDY_MEMBERS},
+	{"member_surplus", REMEDY_MEMBERS},
+	{"member_wrong", REMEDY_MEMBERS},
+	{"edge_source_unknown", REMEDY_EDGES},
+	{"edge_surplus", REMEDY_EDGES},
+	{"edge_missing", REMEDY_EDGES},
+	{"edge_flag", REMEDY_EDGES},
+	{"descriptor_uri", REMEDY_SQL},
+	{"identity_surplus", REMEDY_SQL},
+	{"identity_missing", REMEDY_IDENTITY},
+	{"identity_wrong", REMEDY_IDENTITY},
 };
 
 /* The findings of one kind. */
@@ -207,6 +177,7 @@ static void
 MendBySql(const Findings *findings)
 {
 	Oid			types[2] = {INT8ARRAYOID, TEXTARRAYOID};
+	const char *sql = RepairSql("repair_statement", 1, &findings->info->kind);
 
 	for (int i = 0; i < findings->n; i += REPAIR_BATCH)
 	{
@@ -215,7 +186,7 @@ MendBySql(const Findings *findings)
 		TextArrayDatum(n, (const char *const *) findings->expected + i)};
 
 		CHECK_FOR_INTERRUPTS();
-		ExecuteWithArgs(findings->info->sql, 2, types, values, false);
+		ExecuteWithArgs(sql, 2, types, values, false);
 	}
 }
 
@@ -233,7 +204,7 @@ static void
 MendEdgesOf(const Findings *findings)
 {
 	for (ClosureType *t = ClosureGroup(findings->ids, findings->n); t != NULL; t = t->next)
-		AuditMendEdges(ResourceFind(t->project, t->resource)->model);
+		RebuildEdgesOf(ResourceFind(t->project, t->resource)->model);
 }
 
 /* The member tables of abstract resources become what their views say. */
@@ -251,16 +222,12 @@ MendMembers(const Findings *findings)
 	n = SPI_processed;
 	for (uint64 i = 0; i < n; i++)
 	{
-		char	   *member = SPI_getvalue(abstracts->vals[i], abstracts->tupdesc, 1);
-		char	   *view = SPI_getvalue(abstracts->vals[i], abstracts->tupdesc, 2);
+		const char *const names[] = {
+			SPI_getvalue(abstracts->vals[i], abstracts->tupdesc, 1),
+			SPI_getvalue(abstracts->vals[i], abstracts->tupdesc, 2),
+		};
 
-		ExecuteWithArgs(psprintf("DELETE FROM %s AS m WHERE m.documentid = ANY ($1)"
-								 " AND NOT EXISTS (SELECT FROM %s AS v WHERE v.documentid = m.documentid)",
-								 member, view), 1, types, values, false);
-		ExecuteWithArgs(psprintf("INSERT INTO %s (documentid, discriminator)"
-								 " SELECT v.documentid, v.discriminator FROM %s AS v WHERE v.documentid = ANY ($1)"
-								 " ON CONFLICT (documentid) DO UPDATE SET discriminator = EXCLUDED.discriminator",
-								 member, view), 1, types, values, false);
+		ExecuteWithArgs(RepairSql("repair_members_statement", 2, names), 1, types, values, false);
 	}
 }
 
@@ -315,8 +282,6 @@ Mend(const Repair *repair, Findings *findings)
 			break;
 		case REMEDY_IDENTITY:
 			MendIdentities(repair, findings);
-			break;
-		case REMEDY_NONE:
 			break;
 	}
 }
