@@ -25,8 +25,8 @@ DATA = $(notdir $(wildcard $(TOP)/dms--*.sql))
 # The folders are layers; each may use what stands above it in this list, and
 # tools/layers sees to that.
 OBJS = src/dms.o
-OBJS += $(addprefix src/base/,datetime.o decimal.o faults.o grow.o hash.o ids.o jsontree.o \
-	lowercase.o pattern.o report.o uuid.o words.o)
+OBJS += $(addprefix src/base/,datetime.o decimal.o faults.o grow.o ids.o jsontree.o \
+	lowercase.o pattern.o referentialid.o report.o sha256.o uuid.o words.o)
 OBJS += $(addprefix src/engine/,cursors.o keyscan.o keywrite.o ownercode.o plan.o restrict.o safefunction.o store.o)
 OBJS += $(addprefix src/model/,edgename.o jsonwrite.o modelcache.o modelsound.o modelstore.o \
 	value.o)
@@ -39,7 +39,7 @@ OBJS += $(addprefix src/cascade/,cascade.o cascadeequality.o closure.o edgesourc
 	futurenames.o identitylocks.o locks.o newids.o)
 OBJS += $(addprefix src/verbs/,batchresolve.o delete.o filter.o naturalkey.o precondition.o \
 	query.o read.o update.o updatemany.o upsert.o violations.o write.o)
-OBJS += $(addprefix src/request/,idempotency.o request.o requestparse.o requestquery.o \
+OBJS += $(addprefix src/request/,idempotency.o idempotencysql.o request.o requestparse.o requestquery.o \
 	response.o)
 OBJS += $(addprefix src/admin/,auditscope.o diagram.o introspect.o rebuildedges.o repair.o repairsql.o)
 

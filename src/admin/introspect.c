@@ -8,7 +8,6 @@
 #include "postgres.h"
 
 #include "admin/introspect.h"
-#include "base/jsontree.h"
 #include "catalog/pg_type.h"
 #include "engine/plan.h"
 #include "engine/store.h"
@@ -17,6 +16,7 @@
 #include "model/modelcache.h"
 #include "schema/ddl.h"
 #include "utils/builtins.h"
+#include "utils/json.h"
 #include "utils/memutils.h"
 
 PG_FUNCTION_INFO_V1(dms_resources);
@@ -94,7 +94,7 @@ IntrospectNeighbours(const ResourceModel *model, ModelVisitor visit, void *arg)
 
 	initStringInfo(&mention);
 	appendStringInfoString(&mention, "resource\":");
-	JsonAppendString(&mention, model->resource);
+	escape_json(&mention, model->resource);
 	VisitModelsWith(mention.data, visit, arg);
 }
 

@@ -403,13 +403,6 @@ JsonTreeKindName(const JNode *node)
 	return names[node->kind];
 }
 
-/* Append a JSON string literal. */
-void
-JsonAppendString(StringInfo out, const char *text)
-{
-	escape_json(out, text);
-}
-
 /*
  * Append a text that is the same for every order of members and every
  * spelling of white space: objects sorted by key, arrays in order.
@@ -434,7 +427,7 @@ JsonTreeCanonical(StringInfo out, const JNode *node,
 			appendStringInfoString(out, node->text);
 			break;
 		case JNODE_STRING:
-			JsonAppendString(out, node->text);
+			escape_json(out, node->text);
 			break;
 		case JNODE_ARRAY:
 			appendStringInfoChar(out, '[');
@@ -456,7 +449,7 @@ JsonTreeCanonical(StringInfo out, const JNode *node,
 				if (!first)
 					appendStringInfoChar(out, ',');
 				first = false;
-				JsonAppendString(out, members[i]->name);
+				escape_json(out, members[i]->name);
 				appendStringInfoChar(out, ':');
 				JsonTreeCanonical(out, members[i], skip);
 			}

@@ -60,7 +60,6 @@ extern void JsonTreeSelect(JNode *root, const char *path, List **nodes);
 extern const char *JsonTreeKindName(const JNode *node);
 extern void JsonTreeCanonical(StringInfo out, const JNode *node,
 							  bool (*skip) (const JNode *member));
-extern void JsonAppendString(StringInfo out, const char *text);
 
 #define foreach_child(child, node) \
 	for (JNode *child = (node)->first; child != NULL; child = child->next)

@@ -4,9 +4,9 @@
  */
 #include "postgres.h"
 
-#include "base/jsontree.h"
 #include "base/report.h"
 #include "utils/guc.h"
+#include "utils/json.h"
 
 /* A body of a thousand faults is not told better by a million lines. */
 #define MAX_FINDINGS 1000
@@ -284,11 +284,11 @@ AppendValidationErrors(StringInfo out, List *findings)
 		else
 		{
 			appendStringInfoString(out, open != NULL ? "], " : "");
-			JsonAppendString(out, finding->path);
+			escape_json(out, finding->path);
 			appendStringInfoString(out, ": [");
 			open = finding->path;
 		}
-		JsonAppendString(out, finding->message);
+		escape_json(out, finding->message);
 	}
 	appendStringInfoString(out, open != NULL ? "]}" : "}");
 }
@@ -309,7 +309,7 @@ AppendErrors(StringInfo out, const Problem *problem)
 			continue;
 		appendStringInfoString(out, first ? "" : ", ");
 		first = false;
-		JsonAppendString(out, finding->message);
+		escape_json(out, finding->message);
 	}
 	if (problem->count > MAX_FINDINGS)
 		appendStringInfo(out, "%s\"%d more are not listed.\"", first ? "" : ", ",
@@ -340,7 +340,7 @@ AppendCase(StringInfo out, ProblemCase kind)
 	const ProblemCaseInfo *info = &problem_cases[kind];
 
 	appendStringInfoString(out, "{\"detail\": ");
-	JsonAppendString(out, info->detail);
+	escape_json(out, info->detail);
 	appendStringInfo(out, ", \"type\": \"urn:ed-fi:api:%s\", \"title\": \"%s\", \"status\": %d",
 					 info->type, info->title, StatusOf(kind));
 }
@@ -349,7 +349,7 @@ static void
 AppendCorrelationId(StringInfo out, const char *correlation_id)
 {
 	appendStringInfoString(out, ", \"correlationId\": ");
-	JsonAppendString(out, correlation_id);
+	escape_json(out, correlation_id);
 }
 
 /* The problem body as text, and its status; the correlation id may be NULL. */
@@ -426,7 +426,7 @@ ReportError(ProblemCase kind, const char *hint, const char *format,...)
 
 /* Arguments without which there is nothing to do. */
 void
-RequireArguments(FunctionCallInfo fcinfo, int n, const char *const *names)
+ReportRequireArguments(FunctionCallInfo fcinfo, int n, const char *const *names)
 {
 	for (int i = 0; i < n; i++)
 		if (PG_ARGISNULL(i))

@@ -79,6 +79,6 @@ extern char *ProblemBodyOfError(const ErrorData *error, const char *correlation_
 extern void ReportError(ProblemCase kind, const char *hint,
 						const char *format,...)
 			pg_attribute_printf(3, 4) pg_attribute_noreturn();
-extern void RequireArguments(FunctionCallInfo fcinfo, int n, const char *const *names);
+extern void ReportRequireArguments(FunctionCallInfo fcinfo, int n, const char *const *names);
 
 #endif							/* DMS_REPORT_H */

@@ -41,5 +41,6 @@ extern void IdempotencyCheck(const IdempotencyKey *key, Problem *problem);
 extern void IdempotencyBegin(const IdempotencyKey *key, const char *fingerprint,
 							 const Interval *ttl, IdempotencyClaim *claim);
 extern bool IdempotencyComplete(const IdempotencyKey *key, const IdempotencyClaim *answer);
+extern uint64 IdempotencyPurge(void);
 
 #endif							/* DMS_IDEMPOTENCY_H */

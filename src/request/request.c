@@ -15,8 +15,8 @@
 
 #include "base/compat.h"
 #include "base/faults.h"
-#include "base/hash.h"
 #include "base/report.h"
+#include "base/sha256.h"
 #include "base/uuid.h"
 #include "catalog/pg_type.h"
 #include "engine/store.h"
@@ -26,7 +26,7 @@
 #include "nodes/value.h"
 #include "parser/parse_func.h"
 #include "request/idempotency.h"
-#include "request/request.h"
+#include "request/requestparse.h"
 #include "request/requestquery.h"
 #include "request/response.h"
 #include "schema/naming.h"
@@ -233,7 +233,7 @@ RunRead(const Request *request, Target *target, MemoryContext context, Response 
 	if (target->has_id)
 		GetOne(request, target, context, response);
 	else
-		RequestGetPage(request, target->resource, context, response);
+		RequestQueryPage(request, target->resource, context, response);
 }
 
 /*
@@ -403,7 +403,7 @@ dms_handle_request(PG_FUNCTION_ARGS)
 	Request		request;
 	Response	response;
 
-	RequireArguments(fcinfo, lengthof(names), names);
+	ReportRequireArguments(fcinfo, lengthof(names), names);
 	RequestParse(&request, text_to_cstring(PG_GETARG_TEXT_PP(0)),
 				 text_to_cstring(PG_GETARG_TEXT_PP(1)),
 				 PG_ARGISNULL(2) ? NULL : PG_GETARG_JSONB_P(2),

@@ -12,7 +12,7 @@
 #include "base/words.h"
 #include "lib/stringinfo.h"
 #include "mb/pg_wchar.h"
-#include "request/request.h"
+#include "request/requestparse.h"
 #include "utils/builtins.h"
 #include "utils/jsonb.h"
 #include "utils/numeric.h"

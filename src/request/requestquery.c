@@ -12,7 +12,7 @@
 #include "base/report.h"
 #include "engine/plan.h"
 #include "miscadmin.h"
-#include "request/request.h"
+#include "request/requestparse.h"
 #include "request/requestquery.h"
 #include "utils/builtins.h"
 #include "verbs/read.h"
@@ -172,8 +172,8 @@ AppendDocument(void *state, const DocumentHeader *header, text *body)
 
 /* Answer with the documents that match; the body is made in the context. */
 void
-RequestGetPage(const Request *request, Resource *resource, MemoryContext context,
-			   Response *response)
+RequestQueryPage(const Request *request, Resource *resource, MemoryContext context,
+				 Response *response)
 {
 	MemoryContext saved;
 	StringInfoData out;

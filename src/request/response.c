@@ -4,11 +4,11 @@
  */
 #include "postgres.h"
 
-#include "base/jsontree.h"
 #include "funcapi.h"
-#include "request/request.h"
+#include "request/requestparse.h"
 #include "request/response.h"
 #include "utils/builtins.h"
+#include "utils/json.h"
 #include "utils/jsonb.h"
 
 PG_FUNCTION_INFO_V1(dms_unavailable_response);
@@ -25,9 +25,9 @@ ResponseHeader(Response *response, const char *name, const char *value)
 {
 	if (response->headers.len > 0)
 		appendStringInfoString(&response->headers, ", ");
-	JsonAppendString(&response->headers, name);
+	escape_json(&response->headers, name);
 	appendStringInfoString(&response->headers, ": ");
-	JsonAppendString(&response->headers, value);
+	escape_json(&response->headers, value);
 }
 
 static void

@@ -8,7 +8,7 @@
  */
 #include "postgres.h"
 
-#include "base/hash.h"
+#include "base/sha256.h"
 #include "miscadmin.h"
 #include "schema/apischema.h"
 #include "schema/naming.h"
