@@ -529,13 +529,13 @@ CREATE FUNCTION dms.idempotency_complete(route text, method text, key text, stat
 LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'dms_idempotency_complete';
 COMMENT ON FUNCTION dms.idempotency_complete(text, text, text, integer, jsonb, text, text) IS
-'keeps the answer to a request whose key was claimed, if its status is 2xx; else lets go of the key, so that the request can be sent again';
+'keeps the answer to a request whose key was claimed, if its status is 2xx; else deletes the key, so that the request can be sent again';
 
 CREATE FUNCTION dms.purge_idempotency_keys() RETURNS bigint
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'dms_purge_idempotency_keys';
 COMMENT ON FUNCTION dms.purge_idempotency_keys() IS
-'lets go of all idempotency keys that have expired, and returns how many there were';
+'deletes all idempotency keys that have expired, and returns how many there were';
 
 CREATE FUNCTION dms.require_page(page integer, page_size integer) RETURNS void
 LANGUAGE C IMMUTABLE CALLED ON NULL INPUT PARALLEL SAFE
@@ -1070,7 +1070,7 @@ RETURNS TABLE (kind text, mended bigint)
 LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'dms_repair';
 COMMENT ON FUNCTION dms.repair(text, text, uuid, boolean) IS
-'mends what dms.audit() finds, and with cascade the identities that depend on it; returns what was mended, and with 0 what cannot be; writers wait meanwhile';
+'repairs what dms.audit() finds, and with cascade the identities that depend on it; returns how many findings of each kind were repaired, 0 for those that cannot be; writers wait meanwhile';
 
 -- ---------------------------------------------------------------------------
 -- Who may do what.  Each level includes the ones before it.  A function that

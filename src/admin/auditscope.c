@@ -23,7 +23,7 @@ PG_FUNCTION_INFO_V1(dms_audit_scope);
 /* Callers have a search_path of their own: operators need no schema. */
 static const Oid scope_types[] = {TEXTOID, TEXTOID};
 
-/* An abstract resource stands for those that share its member table. */
+/* An abstract resource means all that share its member table. */
 static Statement read_scope = {
 	.sql = "SELECT m.ProjectName, m.ResourceName FROM dms.ResourceModel AS m"
 	" WHERE m.Kind <> 'abstract' AND EXISTS (SELECT FROM dms.ResourceModel AS n"
@@ -78,7 +78,7 @@ AuditScopeOfArguments(FunctionCallInfo fcinfo)
  * returns the document's id.
  */
 static int64
-NarrowScope(AuditScope * scope, const pg_uuid_t *uuid)
+NarrowScope(AuditScope *scope, const pg_uuid_t *uuid)
 {
 	Datum		values[1] = {UUIDPGetDatum(uuid)};
 	Resource   *resource;

@@ -9,13 +9,13 @@
 
 #include "fmgr.h"
 
-/* The resources that a pair of names stands for, in load order. */
+/* The resources that a pair of names means, in load order. */
 typedef struct AuditScope
 {
 	int			n;
 	char	  **projects;
 	char	  **resources;
-}			AuditScope;
+} AuditScope;
 
 extern AuditScope AuditScopeOfArguments(FunctionCallInfo fcinfo);
 

@@ -1,11 +1,11 @@
 /*
  * repair.c
- *		dms.repair(): mending what an audit found.
+ *		dms.repair(): repairing what an audit found.
  *
  * The tables of the resources are the truth; everything else is made to agree
- * with them.  The audit runs with the caller's rights, the mending as the owner
- * of the store, and the gate is closed to writers meanwhile.  Mending one thing
- * can uncover another, so it is audited again until nothing is left to mend.
+ * with them.  The audit runs with the caller's rights, the repair as the owner of
+ * the store, and the gate is closed to writers meanwhile.  Repairing one thing can
+ * uncover another, so audit and repair alternate until nothing is left to do.
  */
 #include "postgres.h"
 
@@ -31,10 +31,10 @@ PG_FUNCTION_INFO_V1(dms_repair);
 
 #define MAX_ROUNDS 5
 
-/* Documents that one statement mends. */
+/* Documents that one statement repairs. */
 #define REPAIR_BATCH 1000
 
-/* How a kind of finding is mended. */
+/* How a kind of finding is repaired. */
 typedef enum Remedy
 {
 	REMEDY_SQL,
@@ -51,7 +51,7 @@ typedef struct KindInfo
 } KindInfo;
 
 /*
- * In the order of repair: what others are derived from comes first.  The
+ * In the order of repair: derived data follow what they are derived from.  The
  * statements of REMEDY_SQL and REMEDY_DELETE are in the install script.
  */
 static const KindInfo kinds[] = {
@@ -80,12 +80,12 @@ static const KindInfo kinds[] = {
 typedef struct Findings
 {
 	char	   *kind;
-	const KindInfo *info;		/* NULL for what cannot be mended */
+	const KindInfo *info;		/* NULL if they cannot be repaired */
 	int64	   *ids;
 	char	  **expected;
 	int			n;
-	int			before;			/* how many there were in the last round */
-	int64		mended;			/* over all rounds */
+	int			before;			/* number in the last round */
+	int64		repaired;		/* in all rounds */
 } Findings;
 
 typedef struct Repair
@@ -97,6 +97,7 @@ typedef struct Repair
 	bool		cascade;
 } Repair;
 
+/* Look up a kind of finding; NULL if it cannot be repaired. */
 static const KindInfo *
 FindKind(const char *kind)
 {
@@ -106,7 +107,7 @@ FindKind(const char *kind)
 	return NULL;
 }
 
-/* The findings of a kind, made if there were none yet. */
+/* Returns the findings of a kind; an empty entry is made if there is none. */
 static Findings *
 FindingsOf(Repair *repair, const char *kind)
 {
@@ -123,6 +124,7 @@ FindingsOf(Repair *repair, const char *kind)
 	return added;
 }
 
+/* Add a finding; the expected value may be NULL. */
 static void
 AddFinding(Findings *findings, int64 id, const char *expected)
 {
@@ -131,7 +133,7 @@ AddFinding(Findings *findings, int64 id, const char *expected)
 	APPEND(findings->expected, findings->n, expected ? pstrdup(expected) : NULL);
 }
 
-/* Audit the scope, as the caller; returns how many findings can be mended. */
+/* Audit the scope, as the caller; returns how many findings can be repaired. */
 static int
 Audit(Repair *repair)
 {
@@ -141,7 +143,7 @@ Audit(Repair *repair)
 	char		nulls[3];
 	StoreSession session;
 	MemoryContext saved;
-	int			mendable = 0;
+	int			repairable = 0;
 	bool		isnull;
 
 	for (int i = 0; i < repair->n; i++)
@@ -165,16 +167,16 @@ Audit(Repair *repair)
 		Findings   *findings = FindingsOf(repair, ResultName(i, 1));
 
 		AddFinding(findings, DatumGetInt64(ResultDatum(i, 2, &isnull)), ResultText(i, 3));
-		mendable += findings->info != NULL;
+		repairable += findings->info != NULL;
 	}
 	MemoryContextSwitchTo(saved);
 	StoreEnd(&session);
-	return mendable;
+	return repairable;
 }
 
-/* Run a kind's statement, some documents at a time. */
+/* Run the statement of a kind, for some documents at a time. */
 static void
-MendBySql(const Findings *findings)
+RepairBySql(const Findings *findings)
 {
 	Oid			types[2] = {INT8ARRAYOID, TEXTARRAYOID};
 	const char *sql = RepairSql("repair_statement", 1, &findings->info->kind);
@@ -192,24 +194,24 @@ MendBySql(const Findings *findings)
 
 /* Delete documents; triggers delete the rows of their resources. */
 static void
-MendByDelete(const Findings *findings)
+RepairByDelete(const Findings *findings)
 {
 	for (ClosureType *t = ClosureGroup(findings->ids, findings->n); t != NULL; t = t->next)
 		StatementCheck(RowStatementClear(ResourceFind(t->project, t->resource)));
-	MendBySql(findings);
+	RepairBySql(findings);
 }
 
-/* Edges are mended a resource at a time, from its reference columns. */
+/* Rebuild all edges of the resources of these documents. */
 static void
-MendEdgesOf(const Findings *findings)
+RepairEdges(const Findings *findings)
 {
 	for (ClosureType *t = ClosureGroup(findings->ids, findings->n); t != NULL; t = t->next)
 		RebuildEdgesOf(ResourceFind(t->project, t->resource)->model);
 }
 
-/* The member tables of abstract resources become what their views say. */
+/* Make the member tables of abstract resources what their views say. */
 static void
-MendMembers(const Findings *findings)
+RepairMembers(const Findings *findings)
 {
 	Oid			types[1] = {INT8ARRAYOID};
 	Datum		values[1] = {Int8ArrayDatum(findings->n, findings->ids)};
@@ -231,9 +233,9 @@ MendMembers(const Findings *findings)
 	}
 }
 
-/* Recompute identities, and with cascade those that are made of them. */
+/* Recompute identities, and with cascade those that depend on them. */
 static void
-MendIdentities(const Repair *repair, const Findings *findings)
+RepairIdentities(const Repair *repair, const Findings *findings)
 {
 	int64	   *ids = findings->ids;
 	int			n = findings->n;
@@ -243,9 +245,9 @@ MendIdentities(const Repair *repair, const Findings *findings)
 	CascadeRecompute(ids, n);
 }
 
-/* Count what is gone since the last round; was anything? */
+/* Count the findings that are gone since the last round; returns false if none is. */
 static bool
-CountMended(Repair *repair)
+CountRepaired(Repair *repair)
 {
 	bool		progress = false;
 
@@ -255,40 +257,40 @@ CountMended(Repair *repair)
 
 		if (findings->n < findings->before)
 		{
-			findings->mended += findings->before - findings->n;
+			findings->repaired += findings->before - findings->n;
 			progress = true;
 		}
 	}
 	return progress;
 }
 
-/* Mend the findings of one kind. */
+/* Repair the findings of one kind. */
 static void
-Mend(const Repair *repair, Findings *findings)
+RepairKind(const Repair *repair, Findings *findings)
 {
 	switch (findings->info->remedy)
 	{
 		case REMEDY_SQL:
-			MendBySql(findings);
+			RepairBySql(findings);
 			break;
 		case REMEDY_DELETE:
-			MendByDelete(findings);
+			RepairByDelete(findings);
 			break;
 		case REMEDY_EDGES:
-			MendEdgesOf(findings);
+			RepairEdges(findings);
 			break;
 		case REMEDY_MEMBERS:
-			MendMembers(findings);
+			RepairMembers(findings);
 			break;
 		case REMEDY_IDENTITY:
-			MendIdentities(repair, findings);
+			RepairIdentities(repair, findings);
 			break;
 	}
 }
 
-/* Mend all kinds in their order, as the owner of the store. */
+/* Repair all kinds in their order, as the owner of the store. */
 static void
-MendAll(Repair *repair)
+RepairAll(Repair *repair)
 {
 	StoreSession session;
 
@@ -296,23 +298,24 @@ MendAll(Repair *repair)
 	for (size_t i = 0; i < lengthof(kinds); i++)
 		for (int j = 0; j < repair->n; j++)
 			if (repair->findings[j].info == &kinds[i] && repair->findings[j].n > 0)
-				Mend(repair, &repair->findings[j]);
+				RepairKind(repair, &repair->findings[j]);
 	StoreEnd(&session);
 }
 
+/* Order findings by kind, for qsort(). */
 static int
 CompareFindings(const void *a, const void *b)
 {
 	return strcmp(((const Findings *) a)->kind, ((const Findings *) b)->kind);
 }
 
-/* Mend what an audit finds. */
+/* Repair what an audit finds; returns how many findings of each kind are gone. */
 Datum
 dms_repair(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	Repair		repair = {.fcinfo = fcinfo,.context = CurrentMemoryContext};
-	int			mendable;
+	int			repairable;
 
 	InitMaterializedSRF(fcinfo, 0);
 	PreventCommandIfReadOnly("dms.repair()");
@@ -321,20 +324,20 @@ dms_repair(PG_FUNCTION_ARGS)
 					"the store cannot be repaired under a snapshot that was taken before the writers were stopped");
 	repair.cascade = PG_ARGISNULL(3) || PG_GETARG_BOOL(3);
 	StoreGate(ShareRowExclusiveLock);
-	mendable = Audit(&repair);
-	for (int round = 0; mendable > 0 && round < MAX_ROUNDS; round++)
+	repairable = Audit(&repair);
+	for (int round = 0; repairable > 0 && round < MAX_ROUNDS; round++)
 	{
-		MendAll(&repair);
+		RepairAll(&repair);
 		CommandCounterIncrement();
-		mendable = Audit(&repair);
-		if (!CountMended(&repair))
+		repairable = Audit(&repair);
+		if (!CountRepaired(&repair))
 			break;
 	}
 	qsort(repair.findings, repair.n, sizeof(Findings), CompareFindings);
 	for (int i = 0; i < repair.n; i++)
 	{
 		Datum		values[2] = {CStringGetTextDatum(repair.findings[i].kind),
-		Int64GetDatum(repair.findings[i].mended)};
+		Int64GetDatum(repair.findings[i].repaired)};
 		bool		nulls[2] = {false};
 
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);

@@ -3,9 +3,9 @@
  *		Reading the statements that repair the store.
  *
  * They are in the install script, as functions that return a text.  Since that
- * text runs with the rights of the store's owner, nobody else may provide it:
- * when rights are lent, the call is a statement like any other, which is refused
- * if it would run a function of a role that does not have these rights.
+ * text runs with the rights of the store's owner, no other role may provide it.
+ * The call is a statement like any other: it is refused if it would run a function
+ * of a role that does not have these rights.
  */
 #include "postgres.h"
 

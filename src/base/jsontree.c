@@ -10,13 +10,14 @@
 #include "miscadmin.h"
 #include "utils/json.h"
 
-/* So many members that repeat a name are told of, at least; then it is enough. */
-#define ENOUGH_DUPLICATES 100
+/* Stop looking for repeated names after this many. */
+#define MAX_DUPLICATES 100
 
 typedef struct TreeBuilder
 {
 	JNode	   *root;
-	JNode	   *open;			/* innermost object or array being read */
+	JNode	   *open;			/* innermost object or array that is being
+								 * read */
 	const char *name;			/* the member name just read */
 } TreeBuilder;
 
@@ -67,6 +68,7 @@ AddNode(TreeBuilder *builder, JNodeKind kind)
 	return node;
 }
 
+/* Semantic action: an object begins. */
 static JSON_ACTION_RESULT
 OpenObject(void *state)
 {
@@ -76,6 +78,7 @@ OpenObject(void *state)
 	JSON_ACTION_RETURN;
 }
 
+/* Semantic action: an array begins. */
 static JSON_ACTION_RESULT
 OpenArray(void *state)
 {
@@ -85,6 +88,7 @@ OpenArray(void *state)
 	JSON_ACTION_RETURN;
 }
 
+/* Semantic action: an object or array ends. */
 static JSON_ACTION_RESULT
 CloseContainer(void *state)
 {
@@ -95,6 +99,7 @@ CloseContainer(void *state)
 	JSON_ACTION_RETURN;
 }
 
+/* Semantic action: the next value is the member of this name. */
 static JSON_ACTION_RESULT
 NameMember(void *state, char *name, bool isnull pg_attribute_unused())
 {
@@ -102,6 +107,7 @@ NameMember(void *state, char *name, bool isnull pg_attribute_unused())
 	JSON_ACTION_RETURN;
 }
 
+/* Semantic action: a value that is neither object nor array. */
 static JSON_ACTION_RESULT
 AddScalar(void *state, char *token, JsonTokenType type)
 {
@@ -173,7 +179,7 @@ CompareMembers(const void *a, const void *b)
 	return order != 0 ? order : left->index - right->index;
 }
 
-/* An object's members, ordered by name. */
+/* Returns an object's members, ordered by name. */
 static JNode **
 SortedMembers(const JNode *object)
 {
@@ -181,12 +187,14 @@ SortedMembers(const JNode *object)
 	int			n = 0;
 
 	foreach_child(child, object)
+	{
 		members[n++] = child;
+	}
 	qsort(members, n, sizeof(JNode *), CompareMembers);
 	return members;
 }
 
-/* Has the object two members of one name?  Small ones need no sorting. */
+/* Returns true if two members have the same name.  Small objects need no sorting. */
 static bool
 HasDuplicates(const JNode *object)
 {
@@ -196,9 +204,11 @@ HasDuplicates(const JNode *object)
 	if (object->nchildren <= 8)
 	{
 		foreach_child(child, object)
+		{
 			for (JNode *other = child->next; other; other = other->next)
-			if (strcmp(child->name, other->name) == 0)
-				return true;
+				if (strcmp(child->name, other->name) == 0)
+					return true;
+		}
 		return false;
 	}
 	members = SortedMembers(object);
@@ -208,13 +218,14 @@ HasDuplicates(const JNode *object)
 	return found;
 }
 
+/* Order members by position, for list_sort(). */
 static int
 CompareIndexes(const ListCell *a, const ListCell *b)
 {
 	return ((const JNode *) lfirst(a))->index - ((const JNode *) lfirst(b))->index;
 }
 
-/* The second member of each name that an object has more than once. */
+/* Returns the second member of each name that an object has more than once. */
 static List *
 DuplicatesOf(const JNode *object)
 {
@@ -227,13 +238,13 @@ DuplicatesOf(const JNode *object)
 			found = lappend(found, members[i]);
 	pfree(members);
 	list_sort(found, CompareIndexes);
-	return list_truncate(found, ENOUGH_DUPLICATES);
+	return list_truncate(found, MAX_DUPLICATES);
 }
 
 /*
- * The members that repeat a name of their object, in document order; objects
- * behind so many are not searched.  Walks without recursion: the parser has
- * already bounded the depth by the stack, but this need not use any.
+ * Returns the members that repeat a name of their object, in document order.
+ * Walks without recursion: the tree may be as deep as the stack allowed the
+ * parser to go.
  */
 static List *
 FindDuplicates(JNode *root)
@@ -241,7 +252,7 @@ FindDuplicates(JNode *root)
 	List	   *found = NIL;
 	JNode	   *node = root;
 
-	while (node != NULL && list_length(found) < ENOUGH_DUPLICATES)
+	while (node != NULL && list_length(found) < MAX_DUPLICATES)
 	{
 		if (node->kind == JNODE_OBJECT && HasDuplicates(node))
 			found = list_concat(found, DuplicatesOf(node));
@@ -259,20 +270,20 @@ FindDuplicates(JNode *root)
 }
 
 /*
- * Parse a text.  On failure return NULL and say in *fault what and where.
+ * Parse a text.  Returns NULL if it is refused; *fault then says why and where.
  *
  * A NUL escape is well-formed JSON that PostgreSQL cannot hold in a text: it
- * is reported at its place; anything else is malformed as a whole.
+ * is reported at its place.  Anything else is malformed as a whole.
  */
 JNode *
-JsonTreeParse(const char *text, int len, JsonFault *fault)
+JsonTreeParse(const char *json, int len, JsonFault *fault)
 {
 	TreeBuilder builder = {NULL, NULL, NULL};
 	JsonLexContext *lexer;
 	JsonParseErrorType result;
 
 	memset(fault, 0, sizeof(*fault));
-	lexer = CompatMakeJsonLexer(unconstify(char *, text), len,
+	lexer = CompatMakeJsonLexer(unconstify(char *, json), len,
 								GetDatabaseEncoding());
 	result = ParseInto(&builder, lexer);
 	if (result != JSON_SUCCESS)
@@ -292,31 +303,35 @@ JsonTreeParse(const char *text, int len, JsonFault *fault)
 	return NULL;
 }
 
-/* An object's member of that name; NULL when it has none. */
+/* Look up an object's member by name; NULL if there is none. */
 JNode *
 JsonTreeMember(const JNode *object, const char *name)
 {
 	if (object == NULL || object->kind != JNODE_OBJECT)
 		return NULL;
 	foreach_child(child, object)
+	{
 		if (strcmp(child->name, name) == 0)
-		return child;
+			return child;
+	}
 	return NULL;
 }
 
-/* The member of that name, which need not end in a NUL. */
+/* As JsonTreeMember(), for a name that is not terminated by a NUL. */
 static JNode *
 MemberOfLength(const JNode *object, const char *name, size_t length)
 {
 	if (object->kind != JNODE_OBJECT)
 		return NULL;
 	foreach_child(child, object)
+	{
 		if (strncmp(child->name, name, length) == 0 && child->name[length] == '\0')
-		return child;
+			return child;
+	}
 	return NULL;
 }
 
-/* The node at a path without arrays, "$.a.b" or ".a.b"; NULL if none. */
+/* Look up the node at a path without arrays, "$.a.b" or ".a.b"; NULL if none. */
 JNode *
 JsonTreeAt(JNode *root, const char *path)
 {
@@ -347,9 +362,12 @@ JsonTreeSelect(JNode *root, const char *path, List **nodes)
 
 		if (strncmp(path, "[*]", 3) == 0)
 		{
-			if (node->kind == JNODE_ARRAY)
-				foreach_child(child, node)
-					JsonTreeSelect(child, path + 3, nodes);
+			if (node->kind != JNODE_ARRAY)
+				return;
+			foreach_child(child, node)
+			{
+				JsonTreeSelect(child, path + 3, nodes);
+			}
 			return;
 		}
 		length = strcspn(path + 1, ".[");
@@ -360,7 +378,7 @@ JsonTreeSelect(JNode *root, const char *path, List **nodes)
 		*nodes = lappend(*nodes, node);
 }
 
-/* The JSON path of a node, with indices. */
+/* Returns the JSON path of a node, with indices. */
 char *
 JsonTreePath(const JNode *node)
 {
@@ -387,7 +405,7 @@ JsonTreePath(const JNode *node)
 	return path.data;
 }
 
-/* What a node is, for people. */
+/* Returns the name of a node's kind, for messages. */
 const char *
 JsonTreeKindName(const JNode *node)
 {
@@ -404,8 +422,9 @@ JsonTreeKindName(const JNode *node)
 }
 
 /*
- * Append a text that is the same for every order of members and every
- * spelling of white space: objects sorted by key, arrays in order.
+ * Append the node as text that depends neither on the order of members nor on
+ * white space: the members of objects are sorted by name, and arrays keep their
+ * order.  Members for which skip returns true are left out.
  */
 void
 JsonTreeCanonical(StringInfo out, const JNode *node,

@@ -22,7 +22,7 @@ Sha256(const char *input, size_t len, uint8 digest[PG_SHA256_DIGEST_LENGTH])
 	pg_cryptohash_free(context);
 }
 
-/* The SHA-256 of a text in lower-case hexadecimal digits. */
+/* Returns the SHA-256 of a text in lower-case hexadecimal digits. */
 char *
 Sha256Hex(const char *input, size_t len)
 {
@@ -34,7 +34,7 @@ Sha256Hex(const char *input, size_t len)
 	return hex;
 }
 
-/* The first eight bytes of the SHA-256 of a input, big-endian. */
+/* Returns the first eight bytes of the SHA-256 of a text, big-endian. */
 int64
 Sha256Int64(const char *input, size_t len)
 {

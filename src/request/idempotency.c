@@ -1,12 +1,12 @@
 /*
  * idempotency.c
- *		Idempotency keys: claiming them, keeping answers, letting go of them.
+ *		Idempotency keys: claiming them, keeping answers, deleting them.
  *
  * A claim is a row of dms.IdempotencyKeys that is inserted before anything
- * else is done.  Who comes with the same key while the transaction is open
- * waits at the unique index, and then finds the answer, or nothing if it was
- * rolled back, and runs the request himself.  All of it is done as the owner
- * of the store: callers have no rights on the table.
+ * else is done.  A session that comes with the same key while the transaction
+ * is open waits at the unique index.  It then finds the answer, or nothing if the
+ * transaction was rolled back, and runs the request itself.  All of this is done
+ * as the owner of the store: callers have no rights on the table.
  */
 #include "postgres.h"
 
@@ -116,13 +116,14 @@ static Statement forget_key = {
 	.argtypes = complete_types,
 };
 
-/* Rows that somebody has locked are about to be taken over. */
+/* Rows that are locked are about to be taken over. */
 static Statement purge_keys = {
 	.sql = "DELETE FROM dms.IdempotencyKeys WHERE Id OPERATOR(pg_catalog.=) ANY (SELECT k.Id"
 	" FROM dms.IdempotencyKeys AS k WHERE k.ExpiresAt OPERATOR(pg_catalog.<=) pg_catalog.clock_timestamp()"
 	" FOR UPDATE SKIP LOCKED)",
 };
 
+/* Define the settings. */
 void
 IdempotencyInit(void)
 {
@@ -137,6 +138,7 @@ IdempotencyInit(void)
 							NULL, NULL, NULL);
 }
 
+/* Returns true for a method of HTTP. */
 static bool
 IsMethod(const char *method)
 {
@@ -158,6 +160,7 @@ IdempotencyCheck(const IdempotencyKey *key, Problem *problem)
 		ProblemNote(problem, "The method \"%s\" is not one of HTTP.", key->method);
 }
 
+/* Make an interval of this length. */
 static Interval *
 Seconds(int seconds)
 {
@@ -167,6 +170,7 @@ Seconds(int seconds)
 	return interval;
 }
 
+/* Set the first three parameters of a statement: route, method and key. */
 static void
 KeyValues(const IdempotencyKey *key, Datum *values)
 {
@@ -175,7 +179,7 @@ KeyValues(const IdempotencyKey *key, Datum *values)
 	values[2] = CStringGetTextDatum(key->key);
 }
 
-/* Insert the claim, or take an old one over; false when the key is taken. */
+/* Insert the claim, or take an old one over; returns false if the key is taken. */
 static bool
 ClaimKey(const IdempotencyKey *key, const char *fingerprint, const Interval *ttl)
 {
@@ -191,7 +195,7 @@ ClaimKey(const IdempotencyKey *key, const char *fingerprint, const Interval *ttl
 	return StatementRun(&claim_key, values, fingerprint ? "       " : "    n  ", false, 0) > 0;
 }
 
-/* The row of a key, as it is now; false: there is none. */
+/* Read the current row of a key; returns false if there is none. */
 static bool
 FindKey(const IdempotencyKey *key, StoredRows *row)
 {
@@ -210,7 +214,7 @@ FindKey(const IdempotencyKey *key, StoredRows *row)
 	return row->nrows > 0;
 }
 
-/* A text of a row, in the given memory context; NULL for NULL. */
+/* Copy a text of a row into the given memory context; NULL for NULL. */
 static text *
 CopyText(const StoredRows *row, int column, MemoryContext context)
 {
@@ -221,7 +225,7 @@ CopyText(const StoredRows *row, int column, MemoryContext context)
 	return copy;
 }
 
-/* What is known of a key that somebody has. */
+/* Read the state of a key that could not be claimed. */
 static void
 ReadKey(const IdempotencyKey *key, const char *fingerprint, MemoryContext context,
 		IdempotencyClaim *claim)
@@ -250,7 +254,7 @@ ReadKey(const IdempotencyKey *key, const char *fingerprint, MemoryContext contex
 }
 
 /*
- * Claim a key, or see what became of the request that has it.  Without a time
+ * Claim a key, or return the state of the request that has it.  Without a time
  * to live, the setting says how long the key is kept.
  */
 void
@@ -271,8 +275,8 @@ IdempotencyBegin(const IdempotencyKey *key, const char *fingerprint,
 }
 
 /*
- * Keep the answer if the request succeeded, else let go of the key, so that it
- * can be sent again; false when there is no such claim.
+ * Keep the answer if the request succeeded, else delete the key, so that the
+ * request can be sent again.  Returns false if there is no such claim.
  */
 bool
 IdempotencyComplete(const IdempotencyKey *key, const IdempotencyClaim *answer)
