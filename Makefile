@@ -25,8 +25,8 @@ DATA = $(notdir $(wildcard $(TOP)/dms--*.sql))
 # The folders are layers; each may use what stands above it in this list, and
 # tools/layers sees to that.
 OBJS = src/dms.o
-OBJS += $(addprefix src/base/,datetime.o decimal.o faults.o grow.o hash.o ids.o jsontree.o \
-	lowercase.o pattern.o report.o uuid.o words.o)
+OBJS += $(addprefix src/base/,datetime.o decimal.o faults.o grow.o ids.o jsontree.o \
+	lowercase.o pattern.o referentialid.o report.o sha256.o uuid.o words.o)
 OBJS += $(addprefix src/engine/,cursors.o datums.o keyedtable.o keyscan.o keywrite.o ownercode.o \
 	restrict.o result.o safefunction.o session.o statement.o store.o storedrows.o)
 OBJS += $(addprefix src/model/,edgename.o jsonwrite.o modelcache.o modelsound.o modelstore.o \
@@ -40,9 +40,9 @@ OBJS += $(addprefix src/cascade/,cascade.o cascadeequality.o claim.o closure.o e
 	futurenames.o identitylocks.o locks.o newids.o)
 OBJS += $(addprefix src/verbs/,batchresolve.o delete.o filter.o naturalkey.o precondition.o \
 	query.o read.o update.o updatemany.o upsert.o violations.o write.o)
-OBJS += $(addprefix src/request/,idempotency.o request.o requestparse.o requestquery.o \
+OBJS += $(addprefix src/request/,idempotency.o idempotencysql.o request.o requestparse.o requestquery.o \
 	response.o)
-OBJS += $(addprefix src/admin/,audit.o diagram.o introspect.o repair.o)
+OBJS += $(addprefix src/admin/,auditscope.o diagram.o introspect.o rebuildedges.o repair.o repairsql.o)
 
 # Compilers do not make the directories that they write to.
 $(shell mkdir -p $(sort $(dir $(OBJS))))

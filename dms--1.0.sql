@@ -599,13 +599,13 @@ CREATE FUNCTION dms.idempotency_complete(route text, method text, key text, stat
 LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'dms_idempotency_complete';
 COMMENT ON FUNCTION dms.idempotency_complete(text, text, text, integer, jsonb, text, text) IS
-'keeps the answer to a request whose key was claimed, if its status is 2xx; else lets go of the key, so that the request can be sent again';
+'keeps the answer to a request whose key was claimed, if its status is 2xx; else deletes the key, so that the request can be sent again';
 
 CREATE FUNCTION dms.purge_idempotency_keys() RETURNS bigint
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'dms_purge_idempotency_keys';
 COMMENT ON FUNCTION dms.purge_idempotency_keys() IS
-'lets go of all idempotency keys that have expired, and returns how many there were';
+'deletes all idempotency keys that have expired, and returns how many there were';
 
 CREATE FUNCTION dms.require_page(page integer, page_size integer) RETURNS void
 LANGUAGE C IMMUTABLE CALLED ON NULL INPUT PARALLEL SAFE
@@ -1001,6 +1001,133 @@ AS 'SELECT * FROM dms.audit_store($1, $2, $3)';
 COMMENT ON FUNCTION dms.audit(text, text, uuid) IS
 'everything in the store that contradicts something else there, of all documents, of a project, a resource or a document; no row means that all is well';
 
+-- The statements of dms.rebuild_edges() and dms.repair().  They run with the
+-- rights of the store's owner, and only after the library looked at all code that
+-- they would run, which it could not do if functions here ran them.  Their names
+-- are resolved by the search_path of the functions below.
+CREATE FUNCTION dms.repair_edges_statement(wanted text, documents text) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $function$
+SELECT format($statement$
+WITH wanted AS (%1$s),
+stored AS (
+	SELECT e.ParentDocumentId AS parent, e.ChildDocumentId AS child, e.EdgeSourceId AS source,
+		e.IsIdentityComponent AS component
+	FROM (%2$s) AS r JOIN dms.ReferenceEdge AS e ON e.ParentDocumentId = r.documentid
+),
+wrong AS MATERIALIZED (
+	SELECT COALESCE(w.parent, s.parent) AS parent, COALESCE(w.child, s.child) AS child,
+		COALESCE(w.source, s.source) AS source, w.component AS wanted, s.component AS stored
+	FROM wanted AS w FULL JOIN stored AS s ON (s.parent, s.source, s.child) = (w.parent, w.source, w.child)
+	WHERE w.component IS DISTINCT FROM s.component
+),
+surplus AS (
+	DELETE FROM dms.ReferenceEdge AS e USING wrong AS x
+	WHERE x.wanted IS NULL
+	  AND (e.ParentDocumentId, e.EdgeSourceId, e.ChildDocumentId) = (x.parent, x.source, x.child)
+),
+flag AS (
+	UPDATE dms.ReferenceEdge AS e SET IsIdentityComponent = x.wanted FROM wrong AS x
+	WHERE x.wanted IS NOT NULL AND x.stored IS NOT NULL
+	  AND (e.ParentDocumentId, e.EdgeSourceId, e.ChildDocumentId) = (x.parent, x.source, x.child)
+),
+missing AS (
+	INSERT INTO dms.ReferenceEdge (ParentDocumentId, ChildDocumentId, EdgeSourceId, IsIdentityComponent)
+	SELECT parent, child, source, wanted FROM wrong WHERE stored IS NULL
+)
+SELECT count(*) FROM wrong
+$statement$, wanted, documents)
+$function$;
+COMMENT ON FUNCTION dms.repair_edges_statement(text, text) IS
+'the statement that makes the edges of the documents of a query what a query of references says, and counts those that were wrong';
+
+CREATE FUNCTION dms.repair_members_statement(member_table text, member_view text) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $function$
+SELECT format($statement$
+WITH surplus AS (
+	DELETE FROM %1$s AS m
+	WHERE m.documentid = ANY ($1) AND NOT EXISTS (SELECT FROM %2$s AS v WHERE v.documentid = m.documentid)
+)
+INSERT INTO %1$s (documentid, discriminator)
+SELECT v.documentid, v.discriminator FROM %2$s AS v WHERE v.documentid = ANY ($1)
+ON CONFLICT (documentid) DO UPDATE SET discriminator = EXCLUDED.discriminator
+$statement$, member_table, member_view)
+$function$;
+COMMENT ON FUNCTION dms.repair_members_statement(text, text) IS
+'the statement that makes the rows of documents $1 in the member table of an abstract resource what its view says';
+
+CREATE FUNCTION dms.repair_statement(kind text) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $function$
+SELECT r.statement FROM (VALUES
+('edge_source_wrong', $statement$
+INSERT INTO dms.EdgeSource (EdgeSourceId, EdgeSourceKey)
+SELECT (r ->> 'edge_source_id')::bigint, r ->> 'edge_source_key'
+FROM dms.ResourceModel AS m, json_array_elements(m.Model -> 'references') AS r
+WHERE m.Kind <> 'abstract'
+ON CONFLICT (EdgeSourceId) DO UPDATE SET EdgeSourceKey = EXCLUDED.EdgeSourceKey
+$statement$),
+('row_without_document', $statement$
+INSERT INTO dms.Document (DocumentId, DocumentUuid, ProjectName, ResourceName, ResourceVersion)
+SELECT u.id, dms.uuid_v7(), m.ProjectName, m.ResourceName, m.Model ->> 'version'
+FROM unnest($1, $2) AS u (id, type)
+JOIN dms.ResourceModel AS m ON concat(m.ProjectName, ':', m.ResourceName) = u.type
+ON CONFLICT DO NOTHING
+$statement$),
+('document_type', $statement$
+UPDATE dms.Document AS d
+SET ProjectName = split_part(u.type, ':', 1), ResourceName = split_part(u.type, ':', 2)
+FROM unnest($1, $2) AS u (id, type)
+WHERE d.DocumentId = u.id
+$statement$),
+-- A descriptor may only have the name of another type on it.
+('document_without_row', $statement$
+WITH typed AS (
+	UPDATE dms.Descriptor AS s SET Discriminator = concat(d.ProjectName, ':', d.ResourceName)
+	FROM dms.Document AS d
+	WHERE d.DocumentId = s.DocumentId AND s.DocumentId = ANY ($1)
+)
+DELETE FROM dms.Document AS d
+WHERE d.DocumentId = ANY ($1)
+  AND NOT EXISTS (SELECT FROM dms.Descriptor AS s WHERE s.DocumentId = d.DocumentId)
+$statement$),
+('lock_missing', $statement$
+INSERT INTO dms.IdentityLock (DocumentId)
+SELECT DocumentId FROM dms.Document WHERE DocumentId = ANY ($1)
+ON CONFLICT DO NOTHING
+$statement$),
+('lock_without_document', $statement$
+DELETE FROM dms.IdentityLock AS l
+WHERE l.DocumentId = ANY ($1)
+  AND NOT EXISTS (SELECT FROM dms.Document AS d WHERE d.DocumentId = l.DocumentId)
+$statement$),
+('identity_without_document', $statement$
+DELETE FROM dms.ReferentialIdentity AS i
+WHERE i.DocumentId = ANY ($1)
+  AND NOT EXISTS (SELECT FROM dms.Document AS d WHERE d.DocumentId = i.DocumentId)
+$statement$),
+('edge_without_document', $statement$
+DELETE FROM dms.ReferenceEdge AS e
+WHERE e.ParentDocumentId = ANY ($1)
+  AND NOT EXISTS (SELECT FROM dms.Document AS d WHERE d.DocumentId = e.ParentDocumentId)
+$statement$),
+('descriptor_uri', $statement$
+UPDATE dms.Descriptor SET Uri = Namespace || '#' || CodeValue WHERE DocumentId = ANY ($1)
+$statement$),
+('identity_surplus', $statement$
+DELETE FROM dms.ReferentialIdentity AS i USING dms.Document AS d, dms.ResourceModel AS m
+WHERE i.DocumentId = ANY ($1) AND d.DocumentId = i.DocumentId
+  AND (m.ProjectName, m.ResourceName) = (d.ProjectName, d.ResourceName)
+  AND (i.ProjectName, i.ResourceName) <> (d.ProjectName, d.ResourceName)
+  AND (i.ProjectName::text, i.ResourceName::text) IS DISTINCT FROM
+	(m.Model ->> 'superclass_project', m.Model ->> 'superclass_resource')
+$statement$)) AS r (kind, statement)
+WHERE r.kind = $1
+$function$;
+COMMENT ON FUNCTION dms.repair_statement(text) IS
+'the statement that repairs findings of a kind: of documents $1, which should be of the types $2; NULL if no statement can';
+
 CREATE FUNCTION dms.rebuild_edges(project text DEFAULT NULL, resource text DEFAULT NULL) RETURNS bigint
 LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'dms_rebuild_edges';
@@ -1013,7 +1140,7 @@ RETURNS TABLE (kind text, mended bigint)
 LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'dms_repair';
 COMMENT ON FUNCTION dms.repair(text, text, uuid, boolean) IS
-'mends what dms.audit() finds, and with cascade the identities that depend on it; returns what was mended, and with 0 what cannot be; writers wait meanwhile';
+'repairs what dms.audit() finds, and with cascade the identities that depend on it; returns how many findings of each kind were repaired, 0 for those that cannot be; writers wait meanwhile';
 
 -- ---------------------------------------------------------------------------
 -- Who may do what.  Each level includes the ones before it.  A function that
@@ -1026,7 +1153,7 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 VALUES
 ('public', '{uuid_v5, uuid_v7, referential_id, lower_invariant, access_levels, access_ddl,
-	access_grants}'::text[],
+	access_grants, repair_statement, repair_edges_statement, repair_members_statement}'::text[],
 	'{}'::text[]),
 -- Reading runs with the rights of the caller, who needs the tables for it; the
 -- tables and views of resources are the readers' too.

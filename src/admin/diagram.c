@@ -6,8 +6,8 @@
  * The tables of the resource are drawn with their columns, and named as tables
  * ("edfi.Section"); the resources around it are drawn without, and named as
  * resources ("Ed-Fi.Course").  A solid line is part of an identity, a dashed
- * one is not.  Descriptors are columns only: as boxes they would cover all
- * that is worth seeing.
+ * one is not.  Descriptors are columns only: as boxes they would cover
+ * everything else.
  */
 #include "postgres.h"
 
@@ -27,7 +27,7 @@ typedef struct Diagram
 	const ResourceModel *model;
 } Diagram;
 
-/* Is this the name of the resource? */
+/* Returns true if this is the name of the resource. */
 static bool
 IsNamed(const ResourceModel *model, const char *project, const char *resource)
 {
@@ -36,8 +36,8 @@ IsNamed(const ResourceModel *model, const char *project, const char *resource)
 }
 
 /*
- * A string between quotes.  What could end the quotes, or would be read as
- * markup, is left out.
+ * Returns a string between quotes.  Characters that could end the quotes, or
+ * would be read as markup, are left out.
  */
 static char *
 Quoted(const char *string)
@@ -53,7 +53,7 @@ Quoted(const char *string)
 	return out.data;
 }
 
-/* A table by the name that can be read, if that is its name in SQL too. */
+/* Returns a table's readable name, if it is its name in SQL, too, else that. */
 static char *
 TableEntity(const TableModel *table)
 {
@@ -62,13 +62,14 @@ TableEntity(const TableModel *table)
 	return Quoted(psprintf("%s.%s", table->schema, readable ? table->title : table->name));
 }
 
+/* Returns the name of a resource as an entity. */
 static char *
 ResourceEntity(const char *project, const char *resource)
 {
 	return Quoted(psprintf("%s.%s", project, resource));
 }
 
-/* A table of the resource; all descriptors have the same, so that says nothing. */
+/* Returns the name of a table of ours.  All descriptors share one: use the resource's. */
 static char *
 OwnEntity(const ResourceModel *model, const TableModel *table)
 {
@@ -76,7 +77,7 @@ OwnEntity(const ResourceModel *model, const TableModel *table)
 		ResourceEntity(model->project, model->resource) : TableEntity(table);
 }
 
-/* A path relative to a scope, as a label: without "$." and "[*]". */
+/* Returns a path relative to a scope as a label, without "$." and "[*]". */
 static char *
 PathLabel(const char *path, const char *scope)
 {
@@ -96,7 +97,7 @@ PathLabel(const char *path, const char *scope)
 	return out.data;
 }
 
-/* The type of a column as one word, without commas. */
+/* Returns the type of a column as one word, without commas. */
 static const char *
 TypeWord(const ColumnModel *column)
 {
@@ -113,7 +114,7 @@ TypeWord(const ColumnModel *column)
 	}
 }
 
-/* The name of a column, as Mermaid lets names be: a word, and no kind of key. */
+/* Returns a column's name as Mermaid accepts it: one word, and no kind of key. */
 static char *
 NameWord(const char *name)
 {
@@ -128,7 +129,7 @@ NameWord(const char *name)
 	return word;
 }
 
-/* " PK", " FK", " UK", or several of them. */
+/* Returns " PK", " FK", " UK", several of them, or nothing. */
 static const char *
 KeyWords(const TableModel *table, int column)
 {
@@ -143,6 +144,7 @@ KeyWords(const TableModel *table, int column)
 	return table->columns[column].identity ? " UK" : "";
 }
 
+/* Append a column of a table: type, name, kind of key and place in the document. */
 static void
 DrawColumn(StringInfo out, const TableModel *table, int column)
 {
@@ -156,6 +158,7 @@ DrawColumn(StringInfo out, const TableModel *table, int column)
 	appendStringInfoChar(out, '\n');
 }
 
+/* Append a table with all its columns. */
 static void
 DrawTable(StringInfo out, const ResourceModel *model, const TableModel *table)
 {
@@ -165,6 +168,7 @@ DrawTable(StringInfo out, const ResourceModel *model, const TableModel *table)
 	appendStringInfoString(out, "    }\n");
 }
 
+/* Append a relationship between two entities. */
 static void
 DrawLine(StringInfo out, const char *from, const char *line, const char *to,
 		 const char *label)
@@ -172,7 +176,7 @@ DrawLine(StringInfo out, const char *from, const char *line, const char *to,
 	appendStringInfo(out, "    %s %s %s : %s\n", from, line, to, Quoted(label));
 }
 
-/* Collections and extensions hang on the table that they belong to. */
+/* Append the line between a collection or extension and its parent. */
 static void
 DrawParent(StringInfo out, const ResourceModel *model, const TableModel *table)
 {
@@ -183,7 +187,7 @@ DrawParent(StringInfo out, const ResourceModel *model, const TableModel *table)
 			 TableEntity(table), PathLabel(table->scope_path, parent->scope_path));
 }
 
-/* Any number of rows refer to one document, or to none. */
+/* Returns the line of a reference: any number of rows refer to one document or none. */
 static const char *
 ReferenceLine(const ReferenceModel *reference, bool required)
 {
@@ -192,6 +196,7 @@ ReferenceLine(const ReferenceModel *reference, bool required)
 	return required ? "||..o{" : "|o..o{";
 }
 
+/* Append the line of a reference from the resource, unless it is to a descriptor. */
 static void
 DrawReference(StringInfo out, const ResourceModel *model,
 			  const ReferenceModel *reference)
@@ -207,7 +212,7 @@ DrawReference(StringInfo out, const ResourceModel *model,
 			 TableEntity(table), PathLabel(reference->path, table->scope_path));
 }
 
-/* The places where another resource refers to ours. */
+/* Append a line for each reference of another resource to ours. */
 static void
 DrawReferencesToUs(Diagram *diagram, const ResourceModel *other)
 {
@@ -229,6 +234,7 @@ DrawReferencesToUs(Diagram *diagram, const ResourceModel *other)
 	}
 }
 
+/* Append the line to another resource that is a subclass of ours. */
 static void
 DrawSubclass(Diagram *diagram, const ResourceModel *other)
 {
@@ -239,7 +245,7 @@ DrawSubclass(Diagram *diagram, const ResourceModel *other)
 				 ResourceEntity(other->project, other->resource), "subclass");
 }
 
-/* What another resource has to do with ours. */
+/* Append all lines between another resource and ours. */
 static void
 DrawNeighbour(const ResourceModel *other, void *arg)
 {
@@ -248,11 +254,12 @@ DrawNeighbour(const ResourceModel *other, void *arg)
 	if (IsNamed(diagram->model, other->project, other->resource))
 		return;
 	DrawSubclass(diagram, other);
-	/* What an abstract resource refers to, its subclasses do. */
+	/* References of an abstract resource are those of its subclasses. */
 	if (other->kind != RESOURCE_ABSTRACT)
 		DrawReferencesToUs(diagram, other);
 }
 
+/* Append the tables of the resource, and all lines that it has by itself. */
 static void
 DrawResource(StringInfo out, const ResourceModel *model)
 {
@@ -268,7 +275,7 @@ DrawResource(StringInfo out, const ResourceModel *model)
 		DrawReference(out, model, &model->references[i]);
 }
 
-/* The diagram, as the text that Mermaid draws. */
+/* Returns the diagram in the language of Mermaid. */
 Datum
 dms_schema_diagram(PG_FUNCTION_ARGS)
 {

@@ -1,14 +1,13 @@
 /*
  * introspect.c
- *		dms.resources() and dms.describe_resource(): what is deployed, for
- *		people.
+ *		dms.resources() and dms.describe_resource(): describing what is
+ *		deployed.
  *
- * Both tell what the stored models say, with the rights of the caller.
+ * Both read the stored models with the rights of the caller.
  */
 #include "postgres.h"
 
 #include "admin/introspect.h"
-#include "base/jsontree.h"
 #include "catalog/pg_type.h"
 #include "engine/datums.h"
 #include "engine/result.h"
@@ -21,6 +20,7 @@
 #include "model/modelstore.h"
 #include "schema/ddl.h"
 #include "utils/builtins.h"
+#include "utils/json.h"
 #include "utils/memutils.h"
 
 PG_FUNCTION_INFO_V1(dms_resources);
@@ -29,7 +29,7 @@ PG_FUNCTION_INFO_V1(dms_describe_resource);
 #define RESOURCES_COLUMNS 14
 #define DESCRIBE_COLUMNS 8
 
-/* Who makes sure that a rule holds. */
+/* What enforces a rule. */
 #define BY_DATABASE "database"
 #define BY_WRITES "write path"
 
@@ -57,7 +57,7 @@ static Statement models_with =
 	.argtypes = mention_types,
 };
 
-/* The resource of this name, by names or endpoint names in any case. */
+/* Look up a resource by names or endpoint names in any case. */
 const ResourceModel *
 IntrospectFind(const char *project, const char *resource)
 {
@@ -65,7 +65,7 @@ IntrospectFind(const char *project, const char *resource)
 	return ModelCacheFind(project, resource)->model;
 }
 
-/* Visit the models whose JSON has this in it, in the order of loading. */
+/* Visit the models whose JSON contains this text, in load order. */
 static void
 VisitModelsWith(const char *json_part, ModelVisitor visit, void *arg)
 {
@@ -89,8 +89,8 @@ VisitModelsWith(const char *json_part, ModelVisitor visit, void *arg)
 }
 
 /*
- * Visit the models that have to do with a resource, and perhaps others: most
- * models never mention it, and need not be read.
+ * Visit the models that mention a resource, and perhaps others that mention one
+ * of the same name.  Most models mention neither, and are not parsed.
  */
 void
 IntrospectNeighbours(const ResourceModel *model, ModelVisitor visit, void *arg)
@@ -99,7 +99,7 @@ IntrospectNeighbours(const ResourceModel *model, ModelVisitor visit, void *arg)
 
 	initStringInfo(&mention);
 	appendStringInfoString(&mention, "resource\":");
-	JsonAppendString(&mention, model->resource);
+	escape_json(&mention, model->resource);
 	VisitModelsWith(mention.data, visit, arg);
 }
 
@@ -112,7 +112,7 @@ SetText(Datum *values, bool *nulls, int column, const char *string)
 		values[column] = CStringGetTextDatum(string);
 }
 
-/* Does the column hold something of the document, rather than tie rows? */
+/* Returns true if the column holds a value of the document, and is no key. */
 static bool
 HoldsValue(const ColumnModel *column)
 {
@@ -120,6 +120,7 @@ HoldsValue(const ColumnModel *column)
 		column->role == COLUMN_DESCRIPTOR;
 }
 
+/* Count the columns that hold values of the document. */
 static int
 CountColumns(const ResourceModel *model)
 {
@@ -131,6 +132,7 @@ CountColumns(const ResourceModel *model)
 	return n;
 }
 
+/* Count the tables of collections. */
 static int
 CountCollections(const ResourceModel *model)
 {
@@ -141,6 +143,7 @@ CountCollections(const ResourceModel *model)
 	return n;
 }
 
+/* Count the references to descriptors, or those to other resources. */
 static int
 CountReferences(const ResourceModel *model, bool descriptors)
 {
@@ -151,6 +154,7 @@ CountReferences(const ResourceModel *model, bool descriptors)
 	return n;
 }
 
+/* Returns the paths of the identity as an array of text. */
 static Datum
 IdentityPaths(const ResourceModel *model)
 {
@@ -161,7 +165,7 @@ IdentityPaths(const ResourceModel *model)
 	return TextArrayDatum(model->nidentity, paths);
 }
 
-/* The row of dms.resources() of a model. */
+/* Return a row of dms.resources(). */
 static void
 PutResource(const ResourceModel *model, void *arg)
 {
@@ -188,7 +192,7 @@ PutResource(const ResourceModel *model, void *arg)
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 
-/* All resources of the deployed schema, in the order of loading. */
+/* Returns all resources of the deployed schema, in load order. */
 Datum
 dms_resources(PG_FUNCTION_ARGS)
 {
@@ -201,6 +205,7 @@ dms_resources(PG_FUNCTION_ARGS)
 	PG_RETURN_NULL();
 }
 
+/* Return a row of dms.describe_resource(). */
 static void
 PutRow(ReturnSetInfo *rsinfo, const DescribeRow *row)
 {
@@ -220,7 +225,7 @@ PutRow(ReturnSetInfo *rsinfo, const DescribeRow *row)
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 
-/* A column; one that refers to documents has a foreign key, except in views. */
+/* Return a column.  If it is a reference it has a foreign key, except in views. */
 static void
 DescribeColumn(ReturnSetInfo *rsinfo, const ResourceModel *model,
 			   const TableModel *table, const ColumnModel *column)
@@ -240,13 +245,14 @@ DescribeColumn(ReturnSetInfo *rsinfo, const ResourceModel *model,
 	PutRow(rsinfo, &row);
 }
 
+/* Append a path to a list that is separated by commas. */
 static void
 AppendPath(StringInfo list, const char *path, const char *rest)
 {
 	appendStringInfo(list, "%s%s%s", list->len > 0 ? ", " : "", path, rest);
 }
 
-/* The places in the document that a unique constraint is about. */
+/* Returns the paths of the values that a unique constraint is about. */
 static const char *
 UniquePaths(const ResourceModel *model, const TableModel *table,
 			const UniqueModel *unique)
@@ -264,6 +270,7 @@ UniquePaths(const ResourceModel *model, const TableModel *table,
 	return list.data;
 }
 
+/* Return the columns of a table and its unique constraints. */
 static void
 DescribeTable(ReturnSetInfo *rsinfo, const ResourceModel *model,
 			  const TableModel *table)
@@ -283,8 +290,9 @@ DescribeTable(ReturnSetInfo *rsinfo, const ResourceModel *model,
 }
 
 /*
- * A natural key that is no constraint of the model.  All descriptors share a
- * core table that has one; what is too wide for an index has none.
+ * Return a natural key that is not among the constraints of the model.  All
+ * descriptors share a core table that has one; keys that are too wide for an
+ * index have none.
  */
 static void
 DescribeOtherKey(ReturnSetInfo *rsinfo, const ResourceModel *model)
@@ -303,7 +311,7 @@ DescribeOtherKey(ReturnSetInfo *rsinfo, const ResourceModel *model)
 		PutRow(rsinfo, &row);
 }
 
-/* The table that holds the elements of an array. */
+/* Look up the table that holds the elements of an array. */
 static const TableModel *
 TableOfArray(const ResourceModel *model, const char *array_path)
 {
@@ -313,7 +321,7 @@ TableOfArray(const ResourceModel *model, const char *array_path)
 	return NULL;
 }
 
-/* Uniqueness that no constraint can express. */
+/* Return rules of uniqueness that no constraint can express. */
 static void
 DescribeUncheckedUniqueness(ReturnSetInfo *rsinfo, const ResourceModel *model)
 {
@@ -334,7 +342,7 @@ DescribeUncheckedUniqueness(ReturnSetInfo *rsinfo, const ResourceModel *model)
 	}
 }
 
-/* Is there a rule about what the elements of an array differ in? */
+/* Returns true if a rule says in what the elements of an array differ. */
 static bool
 HasUniqueness(const ResourceModel *model, const TableModel *table)
 {
@@ -346,7 +354,7 @@ HasUniqueness(const ResourceModel *model, const TableModel *table)
 	return false;
 }
 
-/* Arrays whose elements must differ, and nothing says in what. */
+/* Return arrays whose elements must differ, if no rule says in what. */
 static void
 DescribeUniqueItems(ReturnSetInfo *rsinfo, const ResourceModel *model)
 {
@@ -365,6 +373,7 @@ DescribeUniqueItems(ReturnSetInfo *rsinfo, const ResourceModel *model)
 		}
 }
 
+/* Return the pairs of paths whose values must be equal. */
 static void
 DescribeEqualities(ReturnSetInfo *rsinfo, const ResourceModel *model)
 {
@@ -379,7 +388,7 @@ DescribeEqualities(ReturnSetInfo *rsinfo, const ResourceModel *model)
 	}
 }
 
-/* The type of what a query field is compared with. */
+/* Returns the type of the values that a query field is compared with. */
 static const char *
 QueryType(const QueryPathModel *path)
 {
@@ -388,7 +397,7 @@ QueryType(const QueryPathModel *path)
 	return path->column < 0 ? "uuid" : DdlColumnType(&value);
 }
 
-/* What a query can ask for. */
+/* Return the fields of queries. */
 static void
 DescribeQueries(ReturnSetInfo *rsinfo, const ResourceModel *model)
 {
@@ -403,7 +412,7 @@ DescribeQueries(ReturnSetInfo *rsinfo, const ResourceModel *model)
 		}
 }
 
-/* A resource: its tables and columns, and the rules that hold for it. */
+/* Returns the tables and columns of a resource, and the rules that hold for it. */
 Datum
 dms_describe_resource(PG_FUNCTION_ARGS)
 {

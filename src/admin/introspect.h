@@ -1,6 +1,6 @@
 /*
  * introspect.h
- *		Stored models for those who tell people about them.
+ *		Stored models, for functions that describe them.
  */
 #ifndef DMS_INTROSPECT_H
 #define DMS_INTROSPECT_H

@@ -1,16 +1,17 @@
 /*
  * repair.c
- *		dms.repair(): mending what an audit found.
+ *		dms.repair(): repairing what an audit found.
  *
  * The tables of the resources are the truth; everything else is made to agree
- * with them.  The audit runs with the caller's rights, the mending as the owner
- * of the store, and the gate is closed to writers meanwhile.  Mending one thing
- * can uncover another, so it is audited again until nothing is left to mend.
+ * with them.  The audit runs with the caller's rights, the repair as the owner of
+ * the store, and the gate is closed to writers meanwhile.  Repairing one thing can
+ * uncover another, so audit and repair alternate until nothing is left to do.
  */
 #include "postgres.h"
 
 #include "access/xact.h"
-#include "admin/audit.h"
+#include "admin/rebuildedges.h"
+#include "admin/repairsql.h"
 #include "base/grow.h"
 #include "base/report.h"
 #include "cascade/cascade.h"
@@ -33,15 +34,14 @@ PG_FUNCTION_INFO_V1(dms_repair);
 
 #define MAX_ROUNDS 5
 
-/* Documents that one statement mends. */
+/* Documents that one statement repairs. */
 #define REPAIR_BATCH 1000
 
-/* How a kind of finding is mended. */
+/* How a kind of finding is repaired. */
 typedef enum Remedy
 {
-	REMEDY_NONE,				/* somebody must look at it */
 	REMEDY_SQL,
-	REMEDY_DELETE,				/* the same, of documents */
+	REMEDY_DELETE,				/* a statement that deletes documents */
 	REMEDY_EDGES,
 	REMEDY_MEMBERS,
 	REMEDY_IDENTITY
@@ -51,74 +51,44 @@ typedef struct KindInfo
 {
 	const char *kind;
 	Remedy		remedy;
-	const char *sql;			/* takes the documents, and what was expected */
 } KindInfo;
 
-/* In the order to mend: what others are derived from comes first. */
+/*
+ * In the order of repair: derived data follow what they are derived from.  The
+ * statements of REMEDY_SQL and REMEDY_DELETE are in the install script.
+ */
 static const KindInfo kinds[] = {
-	{"edge_source_wrong", REMEDY_SQL,
-		"INSERT INTO dms.EdgeSource (EdgeSourceId, EdgeSourceKey)"
-		" SELECT (r ->> 'edge_source_id')::bigint, r ->> 'edge_source_key'"
-		" FROM dms.ResourceModel AS m, json_array_elements(m.Model -> 'references') AS r"
-		" WHERE m.Kind <> 'abstract'"
-	" ON CONFLICT (EdgeSourceId) DO UPDATE SET EdgeSourceKey = EXCLUDED.EdgeSourceKey"},
-	{"row_without_document", REMEDY_SQL,
-		"INSERT INTO dms.Document (DocumentId, DocumentUuid, ProjectName, ResourceName, ResourceVersion)"
-		" SELECT u.id, dms.uuid_v7(), m.ProjectName, m.ResourceName, m.Model ->> 'version'"
-		" FROM unnest($1, $2) AS u (id, type)"
-		" JOIN dms.ResourceModel AS m ON concat(m.ProjectName, ':', m.ResourceName) = u.type"
-	" ON CONFLICT DO NOTHING"},
-	{"document_type", REMEDY_SQL,
-		"UPDATE dms.Document AS d SET ProjectName = split_part(u.type, ':', 1), ResourceName = split_part(u.type, ':', 2)"
-	" FROM unnest($1, $2) AS u (id, type) WHERE d.DocumentId = u.id"},
-	{"document_without_row", REMEDY_DELETE,
-		/* A descriptor may only have the name of another type on it. */
-		"WITH typed AS (UPDATE dms.Descriptor AS s SET Discriminator = concat(d.ProjectName, ':', d.ResourceName)"
-		" FROM dms.Document AS d WHERE d.DocumentId = s.DocumentId AND s.DocumentId = ANY ($1))"
-		" DELETE FROM dms.Document AS d WHERE d.DocumentId = ANY ($1)"
-	" AND NOT EXISTS (SELECT FROM dms.Descriptor AS s WHERE s.DocumentId = d.DocumentId)"},
-	{"lock_missing", REMEDY_SQL,
-		"INSERT INTO dms.IdentityLock (DocumentId) SELECT DocumentId FROM dms.Document"
-	" WHERE DocumentId = ANY ($1) ON CONFLICT DO NOTHING"},
-	{"lock_without_document", REMEDY_SQL,
-		"DELETE FROM dms.IdentityLock AS l WHERE l.DocumentId = ANY ($1)"
-	" AND NOT EXISTS (SELECT FROM dms.Document AS d WHERE d.DocumentId = l.DocumentId)"},
-	{"identity_without_document", REMEDY_SQL,
-		"DELETE FROM dms.ReferentialIdentity AS i WHERE i.DocumentId = ANY ($1)"
-	" AND NOT EXISTS (SELECT FROM dms.Document AS d WHERE d.DocumentId = i.DocumentId)"},
-	{"edge_without_document", REMEDY_SQL,
-		"DELETE FROM dms.ReferenceEdge AS e WHERE e.ParentDocumentId = ANY ($1)"
-	" AND NOT EXISTS (SELECT FROM dms.Document AS d WHERE d.DocumentId = e.ParentDocumentId)"},
-	{"member_missing", REMEDY_MEMBERS, NULL},
-	{"member_surplus", REMEDY_MEMBERS, NULL},
-	{"member_wrong", REMEDY_MEMBERS, NULL},
-	{"edge_source_unknown", REMEDY_EDGES, NULL},
-	{"edge_surplus", REMEDY_EDGES, NULL},
-	{"edge_missing", REMEDY_EDGES, NULL},
-	{"edge_flag", REMEDY_EDGES, NULL},
-	{"descriptor_uri", REMEDY_SQL,
-	"UPDATE dms.Descriptor SET Uri = Namespace || '#' || CodeValue WHERE DocumentId = ANY ($1)"},
-	{"identity_surplus", REMEDY_SQL,
-		"DELETE FROM dms.ReferentialIdentity AS i USING dms.Document AS d, dms.ResourceModel AS m"
-		" WHERE i.DocumentId = ANY ($1) AND d.DocumentId = i.DocumentId"
-		" AND (m.ProjectName, m.ResourceName) = (d.ProjectName, d.ResourceName)"
-		" AND (i.ProjectName, i.ResourceName) <> (d.ProjectName, d.ResourceName)"
-		" AND (i.ProjectName::text, i.ResourceName::text) IS DISTINCT FROM"
-	" (m.Model ->> 'superclass_project', m.Model ->> 'superclass_resource')"},
-	{"identity_missing", REMEDY_IDENTITY, NULL},
-	{"identity_wrong", REMEDY_IDENTITY, NULL},
+	{"edge_source_wrong", REMEDY_SQL},
+	{"row_without_document", REMEDY_SQL},
+	{"document_type", REMEDY_SQL},
+	{"document_without_row", REMEDY_DELETE},
+	{"lock_missing", REMEDY_SQL},
+	{"lock_without_document", REMEDY_SQL},
+	{"identity_without_document", REMEDY_SQL},
+	{"edge_without_document", REMEDY_SQL},
+	{"member_missing", REMEDY_MEMBERS},
+	{"member_surplus", REMEDY_MEMBERS},
+	{"member_wrong", REMEDY_MEMBERS},
+	{"edge_source_unknown", REMEDY_EDGES},
+	{"edge_surplus", REMEDY_EDGES},
+	{"edge_missing", REMEDY_EDGES},
+	{"edge_flag", REMEDY_EDGES},
+	{"descriptor_uri", REMEDY_SQL},
+	{"identity_surplus", REMEDY_SQL},
+	{"identity_missing", REMEDY_IDENTITY},
+	{"identity_wrong", REMEDY_IDENTITY},
 };
 
 /* The findings of one kind. */
 typedef struct Findings
 {
 	char	   *kind;
-	const KindInfo *info;		/* NULL for what cannot be mended */
+	const KindInfo *info;		/* NULL if they cannot be repaired */
 	int64	   *ids;
 	char	  **expected;
 	int			n;
-	int			before;			/* how many there were in the last round */
-	int64		mended;			/* over all rounds */
+	int			before;			/* number in the last round */
+	int64		repaired;		/* in all rounds */
 } Findings;
 
 typedef struct Repair
@@ -130,6 +100,7 @@ typedef struct Repair
 	bool		cascade;
 } Repair;
 
+/* Look up a kind of finding; NULL if it cannot be repaired. */
 static const KindInfo *
 FindKind(const char *kind)
 {
@@ -139,7 +110,7 @@ FindKind(const char *kind)
 	return NULL;
 }
 
-/* The findings of a kind, made if there were none yet. */
+/* Returns the findings of a kind; an empty entry is made if there is none. */
 static Findings *
 FindingsOf(Repair *repair, const char *kind)
 {
@@ -156,6 +127,7 @@ FindingsOf(Repair *repair, const char *kind)
 	return added;
 }
 
+/* Add a finding; the expected value may be NULL. */
 static void
 AddFinding(Findings *findings, int64 id, const char *expected)
 {
@@ -164,7 +136,7 @@ AddFinding(Findings *findings, int64 id, const char *expected)
 	APPEND(findings->expected, findings->n, expected ? pstrdup(expected) : NULL);
 }
 
-/* Audit the scope, as the caller; returns how many findings can be mended. */
+/* Audit the scope, as the caller; returns how many findings can be repaired. */
 static int
 Audit(Repair *repair)
 {
@@ -174,7 +146,7 @@ Audit(Repair *repair)
 	char		nulls[3];
 	StoreSession session;
 	MemoryContext saved;
-	int			mendable = 0;
+	int			repairable = 0;
 	bool		isnull;
 
 	for (int i = 0; i < repair->n; i++)
@@ -198,18 +170,19 @@ Audit(Repair *repair)
 		Findings   *findings = FindingsOf(repair, ResultName(i, 1));
 
 		AddFinding(findings, DatumGetInt64(ResultDatum(i, 2, &isnull)), ResultText(i, 3));
-		mendable += findings->info != NULL;
+		repairable += findings->info != NULL;
 	}
 	MemoryContextSwitchTo(saved);
 	StoreEnd(&session);
-	return mendable;
+	return repairable;
 }
 
-/* Run a kind's statement, some documents at a time. */
+/* Run the statement of a kind, for some documents at a time. */
 static void
-MendBySql(const Findings *findings)
+RepairBySql(const Findings *findings)
 {
 	Oid			types[2] = {INT8ARRAYOID, TEXTARRAYOID};
+	const char *sql = RepairSql("repair_statement", 1, &findings->info->kind);
 
 	for (int i = 0; i < findings->n; i += REPAIR_BATCH)
 	{
@@ -218,30 +191,30 @@ MendBySql(const Findings *findings)
 		TextArrayDatum(n, (const char *const *) findings->expected + i)};
 
 		CHECK_FOR_INTERRUPTS();
-		ExecuteWithArgs(findings->info->sql, 2, types, values, false);
+		ExecuteWithArgs(sql, 2, types, values, false);
 	}
 }
 
 /* Delete documents; triggers delete the rows of their resources. */
 static void
-MendByDelete(const Findings *findings)
+RepairByDelete(const Findings *findings)
 {
 	for (ClosureType *t = ClosureGroup(findings->ids, findings->n); t != NULL; t = t->next)
 		StatementCheck(RowTablesClear(ModelCacheFind(t->project, t->resource)));
-	MendBySql(findings);
+	RepairBySql(findings);
 }
 
-/* Edges are mended a resource at a time, from its reference columns. */
+/* Rebuild all edges of the resources of these documents. */
 static void
-MendEdgesOf(const Findings *findings)
+RepairEdges(const Findings *findings)
 {
 	for (ClosureType *t = ClosureGroup(findings->ids, findings->n); t != NULL; t = t->next)
-		AuditMendEdges(ModelCacheFind(t->project, t->resource)->model);
+		RebuildEdgesOf(ModelCacheFind(t->project, t->resource)->model);
 }
 
-/* The member tables of abstract resources become what their views say. */
+/* Make the member tables of abstract resources what their views say. */
 static void
-MendMembers(const Findings *findings)
+RepairMembers(const Findings *findings)
 {
 	Oid			types[1] = {INT8ARRAYOID};
 	Datum		values[1] = {Int8ArrayDatum(findings->n, findings->ids)};
@@ -254,22 +227,18 @@ MendMembers(const Findings *findings)
 	n = SPI_processed;
 	for (uint64 i = 0; i < n; i++)
 	{
-		char	   *member = SPI_getvalue(abstracts->vals[i], abstracts->tupdesc, 1);
-		char	   *view = SPI_getvalue(abstracts->vals[i], abstracts->tupdesc, 2);
+		const char *const names[] = {
+			SPI_getvalue(abstracts->vals[i], abstracts->tupdesc, 1),
+			SPI_getvalue(abstracts->vals[i], abstracts->tupdesc, 2),
+		};
 
-		ExecuteWithArgs(psprintf("DELETE FROM %s AS m WHERE m.documentid = ANY ($1)"
-								 " AND NOT EXISTS (SELECT FROM %s AS v WHERE v.documentid = m.documentid)",
-								 member, view), 1, types, values, false);
-		ExecuteWithArgs(psprintf("INSERT INTO %s (documentid, discriminator)"
-								 " SELECT v.documentid, v.discriminator FROM %s AS v WHERE v.documentid = ANY ($1)"
-								 " ON CONFLICT (documentid) DO UPDATE SET discriminator = EXCLUDED.discriminator",
-								 member, view), 1, types, values, false);
+		ExecuteWithArgs(RepairSql("repair_members_statement", 2, names), 1, types, values, false);
 	}
 }
 
-/* Recompute identities, and with cascade those that are made of them. */
+/* Recompute identities, and with cascade those that depend on them. */
 static void
-MendIdentities(const Repair *repair, const Findings *findings)
+RepairIdentities(const Repair *repair, const Findings *findings)
 {
 	int64	   *ids = findings->ids;
 	int			n = findings->n;
@@ -279,9 +248,9 @@ MendIdentities(const Repair *repair, const Findings *findings)
 	CascadeRecompute(ids, n);
 }
 
-/* Count what is gone since the last round; was anything? */
+/* Count the findings that are gone since the last round; returns false if none is. */
 static bool
-CountMended(Repair *repair)
+CountRepaired(Repair *repair)
 {
 	bool		progress = false;
 
@@ -291,42 +260,40 @@ CountMended(Repair *repair)
 
 		if (findings->n < findings->before)
 		{
-			findings->mended += findings->before - findings->n;
+			findings->repaired += findings->before - findings->n;
 			progress = true;
 		}
 	}
 	return progress;
 }
 
-/* Mend the findings of one kind. */
+/* Repair the findings of one kind. */
 static void
-Mend(const Repair *repair, Findings *findings)
+RepairKind(const Repair *repair, Findings *findings)
 {
 	switch (findings->info->remedy)
 	{
 		case REMEDY_SQL:
-			MendBySql(findings);
+			RepairBySql(findings);
 			break;
 		case REMEDY_DELETE:
-			MendByDelete(findings);
+			RepairByDelete(findings);
 			break;
 		case REMEDY_EDGES:
-			MendEdgesOf(findings);
+			RepairEdges(findings);
 			break;
 		case REMEDY_MEMBERS:
-			MendMembers(findings);
+			RepairMembers(findings);
 			break;
 		case REMEDY_IDENTITY:
-			MendIdentities(repair, findings);
-			break;
-		case REMEDY_NONE:
+			RepairIdentities(repair, findings);
 			break;
 	}
 }
 
-/* Mend all kinds in their order, as the owner of the store. */
+/* Repair all kinds in their order, as the owner of the store. */
 static void
-MendAll(Repair *repair)
+RepairAll(Repair *repair)
 {
 	StoreSession session;
 
@@ -334,23 +301,24 @@ MendAll(Repair *repair)
 	for (size_t i = 0; i < lengthof(kinds); i++)
 		for (int j = 0; j < repair->n; j++)
 			if (repair->findings[j].info == &kinds[i] && repair->findings[j].n > 0)
-				Mend(repair, &repair->findings[j]);
+				RepairKind(repair, &repair->findings[j]);
 	StoreEnd(&session);
 }
 
+/* Order findings by kind, for qsort(). */
 static int
 CompareFindings(const void *a, const void *b)
 {
 	return strcmp(((const Findings *) a)->kind, ((const Findings *) b)->kind);
 }
 
-/* Mend what an audit finds. */
+/* Repair what an audit finds; returns how many findings of each kind are gone. */
 Datum
 dms_repair(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	Repair		repair = {.fcinfo = fcinfo,.context = CurrentMemoryContext};
-	int			mendable;
+	int			repairable;
 
 	InitMaterializedSRF(fcinfo, 0);
 	PreventCommandIfReadOnly("dms.repair()");
@@ -359,20 +327,20 @@ dms_repair(PG_FUNCTION_ARGS)
 					"the store cannot be repaired under a snapshot that was taken before the writers were stopped");
 	repair.cascade = PG_ARGISNULL(3) || PG_GETARG_BOOL(3);
 	StoreGate(ShareRowExclusiveLock);
-	mendable = Audit(&repair);
-	for (int round = 0; mendable > 0 && round < MAX_ROUNDS; round++)
+	repairable = Audit(&repair);
+	for (int round = 0; repairable > 0 && round < MAX_ROUNDS; round++)
 	{
-		MendAll(&repair);
+		RepairAll(&repair);
 		CommandCounterIncrement();
-		mendable = Audit(&repair);
-		if (!CountMended(&repair))
+		repairable = Audit(&repair);
+		if (!CountRepaired(&repair))
 			break;
 	}
 	qsort(repair.findings, repair.n, sizeof(Findings), CompareFindings);
 	for (int i = 0; i < repair.n; i++)
 	{
 		Datum		values[2] = {CStringGetTextDatum(repair.findings[i].kind),
-		Int64GetDatum(repair.findings[i].mended)};
+		Int64GetDatum(repair.findings[i].repaired)};
 		bool		nulls[2] = {false};
 
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);

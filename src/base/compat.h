@@ -2,7 +2,7 @@
  * compat.h
  *		The differences between the PostgreSQL versions we compile on.
  *
- * Everything that needs a version test lives here, so that the rooms can be
+ * Everything that needs a version test lives here, so that all modules can be
  * written against one API: that of PostgreSQL 15, with the names of the newer
  * servers where those are clearer.
  */
@@ -64,7 +64,7 @@ CompatMayExecute(Oid function, Oid role)
 #define COMPAT_SEARCH_PATH_MATCHES(path) OverrideSearchPathMatchesCurrent(path)
 #endif
 
-/* PostgreSQL 16 tells which indexes a new version of a row needs entries in. */
+/* PostgreSQL 16 returns which indexes need entries for a new version of a row. */
 #if PG_VERSION_NUM >= 160000
 typedef TU_UpdateIndexes CompatUpdateIndexes;
 #define COMPAT_MUST_UPDATE_INDEXES(which) ((which) == TU_All)

@@ -17,7 +17,7 @@ typedef struct Reader
 	const char *end;
 } Reader;
 
-/* Read so many digits, at least and at most. */
+/* Read a number of least to most digits. */
 static bool
 ReadDigits(Reader *reader, int least, int most, int *number, int *ndigits)
 {
@@ -35,6 +35,7 @@ ReadDigits(Reader *reader, int least, int most, int *number, int *ndigits)
 	return n >= least;
 }
 
+/* Read one of these characters; returns false if the next is another. */
 static bool
 ReadChar(Reader *reader, const char *any)
 {
@@ -44,6 +45,7 @@ ReadChar(Reader *reader, const char *any)
 	return true;
 }
 
+/* Skip blanks, if there are any. */
 static void
 SkipBlanks(Reader *reader)
 {
@@ -51,7 +53,7 @@ SkipBlanks(Reader *reader)
 		reader->at++;
 }
 
-/* Is there such a day?  Years have at most four digits. */
+/* Returns true if the day exists; years have at most four digits. */
 static bool
 DayExists(int year, int month, int day)
 {
@@ -59,7 +61,10 @@ DayExists(int year, int month, int day)
 		day <= day_tab[isleap(year)][month - 1];
 }
 
-/* 2025-01-31; or 1/31/2025 and 01/31/25, month first unless that is no day. */
+/*
+ * Read 2025-01-31, 1/31/2025 or 01/31/25.  The month is first, unless there is
+ * no such day.
+ */
 static bool
 ReadDate(Reader *reader, DateADT *date)
 {
@@ -103,7 +108,7 @@ ReadDate(Reader *reader, DateADT *date)
 	return true;
 }
 
-/* 07:45, 07:45:00, 07:45:00.123, 7:45 PM; fractions are dropped. */
+/* Read 07:45, 07:45:00, 07:45:00.123 or 7:45 PM; fractions are dropped. */
 static bool
 ReadTime(Reader *reader, TimeADT *time)
 {
@@ -140,7 +145,7 @@ ReadTime(Reader *reader, TimeADT *time)
 	return true;
 }
 
-/* Z, +05:30, -0800 or nothing, in microseconds to take off. */
+/* Read Z, +05:30, -0800 or nothing; sets the microseconds to be subtracted. */
 static bool
 ReadZone(Reader *reader, int64 *offset)
 {
@@ -166,7 +171,7 @@ ReadZone(Reader *reader, int64 *offset)
 	return true;
 }
 
-/* Start to read. */
+/* Returns a reader at the start of a string. */
 static Reader
 ReaderOf(const char *string, int len)
 {
@@ -177,6 +182,7 @@ ReaderOf(const char *string, int len)
 	return reader;
 }
 
+/* Read a date. */
 bool
 DateParse(const char *string, int len, DateADT *date)
 {
@@ -185,6 +191,7 @@ DateParse(const char *string, int len, DateADT *date)
 	return ReadDate(&reader, date) && reader.at == reader.end;
 }
 
+/* Read a time of day; the only time zone that it may have is UTC. */
 bool
 TimeParse(const char *string, int len, TimeADT *time)
 {
@@ -195,7 +202,7 @@ TimeParse(const char *string, int len, TimeADT *time)
 		offset == 0 && reader.at == reader.end;
 }
 
-/* A date and a time; no zone is UTC, no time is midnight. */
+/* Read a date and a time.  Without a zone it is UTC, without a time midnight. */
 bool
 DateTimeParse(const char *string, int len, TimestampTz *instant)
 {
@@ -231,7 +238,7 @@ DateTimeParse(const char *string, int len, TimestampTz *instant)
 	return year >= 1 && year <= 9999;
 }
 
-/* 2025-01-31 */
+/* Returns a date as 2025-01-31. */
 char *
 DateText(DateADT date)
 {
@@ -243,7 +250,7 @@ DateText(DateADT date)
 	return psprintf("%04d-%02d-%02d", year, month, day);
 }
 
-/* 07:45:00 */
+/* Returns a time as 07:45:00. */
 char *
 TimeText(TimeADT time)
 {
@@ -253,7 +260,7 @@ TimeText(TimeADT time)
 					(int) (seconds / 60 % 60), (int) (seconds % 60));
 }
 
-/* 2025-01-31T07:45:00Z */
+/* Returns a point in time as 2025-01-31T07:45:00Z. */
 char *
 DateTimeText(TimestampTz instant)
 {

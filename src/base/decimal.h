@@ -8,15 +8,16 @@
 #include "postgres.h"
 
 /*
- * A finite decimal: (-1)^negative * digits * 10^-scale.  Canonical: no leading
- * zeros, no trailing zeros behind the point, zero is not negative.
+ * A finite decimal: (-1)^negative * digits * 10^-scale.  There are no leading
+ * and no trailing zeros, so that each number has one form; zero has no digits.
  */
 typedef struct Decimal
 {
 	bool		negative;
-	char	   *digits;			/* "0" for zero */
+	char	   *digits;
 	int			ndigits;
-	int			scale;			/* digits behind the point, >= 0 */
+	int			scale;			/* digits after the point; negative if the
+								 * number ends in zeros before it */
 } Decimal;
 
 typedef enum DecimalResult
@@ -24,10 +25,10 @@ typedef enum DecimalResult
 	DECIMAL_OK,
 	DECIMAL_NOT_A_NUMBER,
 	DECIMAL_TOO_LONG,			/* before the point */
-	DECIMAL_TOO_FINE			/* behind it: cut off, fit for rounding only */
+	DECIMAL_TOO_FINE			/* after it: cut off, fit for rounding only */
 } DecimalResult;
 
-extern DecimalResult DecimalParse(const char *text, int len, Decimal *decimal);
+extern DecimalResult DecimalParse(const char *number, int len, Decimal *decimal);
 extern void DecimalRound(Decimal *decimal, int scale);
 extern int	DecimalWholeDigits(const Decimal *decimal);
 extern int	DecimalCompare(const Decimal *a, const Decimal *b);

@@ -23,7 +23,7 @@ static char *skip_list = NULL;
 static char *pause_list = NULL;
 static int	longest_delay = 0;
 
-/* Is the word one of the comma-separated words of the list? */
+/* Returns true if the word is one of the comma-separated words of the list. */
 static bool
 ListHasWord(const char *list, const char *word)
 {
@@ -42,21 +42,21 @@ ListHasWord(const char *list, const char *word)
 	return false;
 }
 
-/* The advisory lock that stands for a pause point. */
+/* Returns the key of the advisory lock of a pause point. */
 static int64
 PauseKey(const char *point)
 {
 	return (int64) hash_bytes((const unsigned char *) point, strlen(point));
 }
 
-/* Is this guard to be left out? */
+/* Returns true if this guard is to be left out. */
 bool
 FaultListed(const char *guard)
 {
 	return ListHasWord(skip_list, guard);
 }
 
-/* Sleep for a random time, so that sessions meet where they seldom do. */
+/* Sleep for a random time, so that rare interleavings become likely. */
 static void
 Delay(void)
 {
@@ -66,7 +66,7 @@ Delay(void)
 	CHECK_FOR_INTERRUPTS();
 }
 
-/* Wait here while somebody holds the point's advisory lock. */
+/* Wait here while another session holds the point's advisory lock. */
 void
 FaultPauseAt(const char *point)
 {
@@ -80,6 +80,7 @@ FaultPauseAt(const char *point)
 	DirectFunctionCall1(pg_advisory_unlock_shared_int8, key);
 }
 
+/* Define the settings. */
 void
 FaultsInit(void)
 {
@@ -97,7 +98,7 @@ FaultsInit(void)
 							NULL, NULL, NULL);
 }
 
-/* The key of a pause point's advisory lock, for the test that holds it. */
+/* Returns the key of a pause point's advisory lock, for the test that holds it. */
 Datum
 dms_pause_key(PG_FUNCTION_ARGS)
 {

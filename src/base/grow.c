@@ -2,28 +2,28 @@
  * grow.c
  *		Arrays that grow by one element at a time.
  *
- * The count alone tells how large the array is: whenever it is a power of two
- * the room is doubled, so no capacity need be kept.  Elements may be dropped
- * from the end in between; then the room may become less at the next doubling,
- * but never too little.
+ * No capacity is kept: memory is requested in powers of two, and repalloc()
+ * knows how large a chunk is.  It has nothing to do most of the time, and any
+ * array can grow, even one that was allocated elsewhere with no room to spare.
  */
 #include "postgres.h"
 
 #include "base/grow.h"
+#include "port/pg_bitutils.h"
 
-#define LEAST_ROOM 4
+#define MIN_ELEMENTS 4
 
-/* The array, with room for one element more; what is new is zero. */
+/*
+ * Make room for one element after the first count elements of an array, which
+ * is palloc'd or NULL, and set it to zero.  Returns the array, which may have
+ * moved.
+ */
 void *
 GrowArray(void *array, int count, size_t size)
 {
-	char	   *grown;
+	size_t		wanted = size * pg_nextpower2_32(Max(count + 1, MIN_ELEMENTS));
+	char	   *grown = array ? repalloc_huge(array, wanted) : palloc(wanted);
 
-	if (array == NULL)
-		return palloc0(size * LEAST_ROOM);
-	if (count < LEAST_ROOM || (count & (count - 1)) != 0)
-		return array;
-	grown = repalloc_huge(array, size * count * 2);
-	memset(grown + size * count, 0, size * count);
+	memset(grown + size * count, 0, size);
 	return grown;
 }

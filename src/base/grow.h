@@ -9,12 +9,12 @@
 
 extern void *GrowArray(void *array, int count, size_t size);
 
-/* Make room for one element more than count. */
+/* Make room for one element after the first count elements; it is zero. */
 #define GROW(array, count) \
 	((array) = GrowArray((array), (count), sizeof(*(array))))
 
 /*
- * Append an element and return its index.  The array moves, so keep indices,
+ * Append an element; the value is its index.  The array moves, so keep indices,
  * not pointers.
  */
 #define APPEND(array, count, element) \

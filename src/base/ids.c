@@ -7,7 +7,7 @@
 #include "base/ids.h"
 #include "lib/qunique.h"
 
-/* For qsort() and bsearch(). */
+/* Order ids, for qsort() and bsearch(). */
 int
 IdsCompare(const void *a, const void *b)
 {
@@ -25,7 +25,7 @@ IdsSort(int64 *ids, int n)
 	return (int) qunique(ids, n, sizeof(int64), IdsCompare);
 }
 
-/* Is the id in a sorted list? */
+/* Returns true if the id is in a sorted list. */
 bool
 IdsHave(const int64 *ids, int n, int64 id)
 {

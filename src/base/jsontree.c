@@ -10,41 +10,65 @@
 #include "miscadmin.h"
 #include "utils/json.h"
 
-/* So many members that repeat a name are told of, at least; then it is enough. */
-#define ENOUGH_DUPLICATES 100
+/* Stop looking for repeated names after this many. */
+#define MAX_DUPLICATES 100
 
 typedef struct TreeBuilder
 {
 	JNode	   *root;
-	JNode	   *open;			/* innermost object or array being read */
+	JNode	   *open;			/* innermost object or array that is being
+								 * read */
 	const char *name;			/* the member name just read */
 } TreeBuilder;
 
-/* Append a new node to whatever is open. */
-static JNode *
-AddNode(TreeBuilder *builder, JNodeKind kind)
+/*
+ * Make a node that is the last child of the parent, or a root if there is no
+ * parent.  Only a member of an object has a name.
+ */
+JNode *
+JsonTreeAdd(JNode *parent, JNodeKind kind, const char *name)
 {
 	JNode	   *node = palloc0(sizeof(JNode));
-	JNode	   *parent = builder->open;
 
 	node->kind = kind;
+	node->name = name;
 	node->parent = parent;
 	if (parent == NULL)
-		builder->root = node;
+		return node;
+	node->index = parent->nchildren++;
+	if (parent->last)
+		parent->last->next = node;
 	else
-	{
-		if (parent->kind == JNODE_OBJECT)
-			node->name = builder->name;
-		node->index = parent->nchildren++;
-		if (parent->last)
-			parent->last->next = node;
-		else
-			parent->first = node;
-		parent->last = node;
-	}
+		parent->first = node;
+	parent->last = node;
 	return node;
 }
 
+/* As JsonTreeAdd(), for a string or the text of a number. */
+JNode *
+JsonTreeAddText(JNode *parent, JNodeKind kind, const char *name, const char *value)
+{
+	JNode	   *node = JsonTreeAdd(parent, kind, name);
+
+	node->text = value;
+	node->length = strlen(value);
+	return node;
+}
+
+/* Add a node to the innermost open container. */
+static JNode *
+AddNode(TreeBuilder *builder, JNodeKind kind)
+{
+	JNode	   *parent = builder->open;
+	bool		member = parent != NULL && parent->kind == JNODE_OBJECT;
+	JNode	   *node = JsonTreeAdd(parent, kind, member ? builder->name : NULL);
+
+	if (parent == NULL)
+		builder->root = node;
+	return node;
+}
+
+/* Semantic action: an object begins. */
 static JSON_ACTION_RESULT
 OpenObject(void *state)
 {
@@ -54,6 +78,7 @@ OpenObject(void *state)
 	JSON_ACTION_RETURN;
 }
 
+/* Semantic action: an array begins. */
 static JSON_ACTION_RESULT
 OpenArray(void *state)
 {
@@ -63,6 +88,7 @@ OpenArray(void *state)
 	JSON_ACTION_RETURN;
 }
 
+/* Semantic action: an object or array ends. */
 static JSON_ACTION_RESULT
 CloseContainer(void *state)
 {
@@ -73,6 +99,7 @@ CloseContainer(void *state)
 	JSON_ACTION_RETURN;
 }
 
+/* Semantic action: the next value is the member of this name. */
 static JSON_ACTION_RESULT
 NameMember(void *state, char *name, bool isnull pg_attribute_unused())
 {
@@ -80,6 +107,7 @@ NameMember(void *state, char *name, bool isnull pg_attribute_unused())
 	JSON_ACTION_RETURN;
 }
 
+/* Semantic action: a value that is neither object nor array. */
 static JSON_ACTION_RESULT
 AddScalar(void *state, char *token, JsonTokenType type)
 {
@@ -101,66 +129,43 @@ AddScalar(void *state, char *token, JsonTokenType type)
 	JSON_ACTION_RETURN;
 }
 
+/* Parse a text into the builder's tree. */
+static JsonParseErrorType
+ParseInto(TreeBuilder *builder, JsonLexContext *lexer)
+{
+	JsonSemAction actions = {
+		.semstate = builder,
+		.object_start = OpenObject,
+		.object_end = CloseContainer,
+		.array_start = OpenArray,
+		.array_end = CloseContainer,
+		.object_field_start = NameMember,
+		.scalar = AddScalar,
+	};
+
+	return pg_parse_json(lexer, &actions);
+}
+
 /*
- * The path of the value that starts at an offset of a text that is well
- * formed up to there.  The parser looks one token ahead, so its own state
- * does not tell; this runs only when there is an error to report.
+ * Returns the path of the value at which the lexer stopped.  The parser looks
+ * one token ahead, so it had not called the actions for this value, and not
+ * even for its name.  It does so when it parses the text again, up to there and
+ * with another value.  A name at which the lexer stopped has no path: that of
+ * the member before it must do.
  */
 static char *
-PathAtOffset(const char *json, int offset)
+PathOfToken(const JsonLexContext *lexer)
 {
-	StringInfoData path;
-	int			capacity = 64;
-	int			depth = 0;
-	int		   *lengths = palloc(sizeof(int) * capacity);	/* of outer paths */
-	int		   *counts = palloc(sizeof(int) * capacity);	/* -1: object */
+	TreeBuilder builder = {NULL, NULL, NULL};
+	StringInfoData start;
 
-	initStringInfo(&path);
-	appendStringInfoChar(&path, '$');
-	for (int i = 0; i < offset; i++)
-	{
-		char		c = json[i];
-
-		if (c == '{' || c == '[')
-		{
-			if (depth == capacity)
-			{
-				capacity *= 2;
-				lengths = repalloc(lengths, sizeof(int) * capacity);
-				counts = repalloc(counts, sizeof(int) * capacity);
-			}
-			lengths[depth] = path.len;
-			counts[depth++] = c == '{' ? -1 : 0;
-			if (c == '[')
-				appendStringInfoString(&path, "[0]");
-		}
-		else if ((c == '}' || c == ']') && depth > 0)
-			path.data[path.len = lengths[--depth]] = '\0';
-		else if (c == ',' && depth > 0 && counts[depth - 1] >= 0)
-		{
-			path.data[path.len = lengths[depth - 1]] = '\0';
-			appendStringInfo(&path, "[%d]", ++counts[depth - 1]);
-		}
-		else if (c == '"')
-		{
-			int			start = ++i;
-			const char *after;
-
-			while (i < offset && json[i] != '"')
-				i += json[i] == '\\' ? 2 : 1;
-
-			for (after = json + i + 1; after < json + offset &&
-				 (*after == ' ' || *after == '\t' || *after == '\n' || *after == '\r');)
-				after++;
-			if (after < json + offset && *after == ':' && depth > 0)
-			{
-				path.data[path.len = lengths[depth - 1]] = '\0';
-				appendStringInfoChar(&path, '.');
-				appendBinaryStringInfo(&path, json + start, i - start);
-			}
-		}
-	}
-	return path.data;
+	initStringInfo(&start);
+	appendBinaryStringInfo(&start, lexer->input, lexer->token_start - lexer->input);
+	appendStringInfoString(&start, " 0");
+	(void) ParseInto(&builder, CompatMakeJsonLexer(start.data, start.len, lexer->input_encoding));
+	if (builder.open == NULL)
+		return JsonTreePath(builder.root);
+	return JsonTreePath(builder.open->last ? builder.open->last : builder.open);
 }
 
 /* Order members by name, equal names by position. */
@@ -174,7 +179,7 @@ CompareMembers(const void *a, const void *b)
 	return order != 0 ? order : left->index - right->index;
 }
 
-/* An object's members, ordered by name. */
+/* Returns an object's members, ordered by name. */
 static JNode **
 SortedMembers(const JNode *object)
 {
@@ -182,12 +187,14 @@ SortedMembers(const JNode *object)
 	int			n = 0;
 
 	foreach_child(child, object)
+	{
 		members[n++] = child;
+	}
 	qsort(members, n, sizeof(JNode *), CompareMembers);
 	return members;
 }
 
-/* Has the object two members of one name?  Small ones need no sorting. */
+/* Returns true if two members have the same name.  Small objects need no sorting. */
 static bool
 HasDuplicates(const JNode *object)
 {
@@ -197,9 +204,11 @@ HasDuplicates(const JNode *object)
 	if (object->nchildren <= 8)
 	{
 		foreach_child(child, object)
+		{
 			for (JNode *other = child->next; other; other = other->next)
-			if (strcmp(child->name, other->name) == 0)
-				return true;
+				if (strcmp(child->name, other->name) == 0)
+					return true;
+		}
 		return false;
 	}
 	members = SortedMembers(object);
@@ -209,13 +218,14 @@ HasDuplicates(const JNode *object)
 	return found;
 }
 
+/* Order members by position, for list_sort(). */
 static int
 CompareIndexes(const ListCell *a, const ListCell *b)
 {
 	return ((const JNode *) lfirst(a))->index - ((const JNode *) lfirst(b))->index;
 }
 
-/* The second member of each name that an object has more than once. */
+/* Returns the second member of each name that an object has more than once. */
 static List *
 DuplicatesOf(const JNode *object)
 {
@@ -228,13 +238,13 @@ DuplicatesOf(const JNode *object)
 			found = lappend(found, members[i]);
 	pfree(members);
 	list_sort(found, CompareIndexes);
-	return list_truncate(found, ENOUGH_DUPLICATES);
+	return list_truncate(found, MAX_DUPLICATES);
 }
 
 /*
- * The members that repeat a name of their object, in document order; objects
- * behind so many are not searched.  Walks without recursion: the parser has
- * already bounded the depth by the stack, but this need not use any.
+ * Returns the members that repeat a name of their object, in document order.
+ * Walks without recursion: the tree may be as deep as the stack allowed the
+ * parser to go.
  */
 static List *
 FindDuplicates(JNode *root)
@@ -242,7 +252,7 @@ FindDuplicates(JNode *root)
 	List	   *found = NIL;
 	JNode	   *node = root;
 
-	while (node != NULL && list_length(found) < ENOUGH_DUPLICATES)
+	while (node != NULL && list_length(found) < MAX_DUPLICATES)
 	{
 		if (node->kind == JNODE_OBJECT && HasDuplicates(node))
 			found = list_concat(found, DuplicatesOf(node));
@@ -260,36 +270,27 @@ FindDuplicates(JNode *root)
 }
 
 /*
- * Parse a text.  On failure return NULL and say in *fault what and where.
+ * Parse a text.  Returns NULL if it is refused; *fault then says why and where.
  *
  * A NUL escape is well-formed JSON that PostgreSQL cannot hold in a text: it
- * is reported at its place; anything else is malformed as a whole.
+ * is reported at its place.  Anything else is malformed as a whole.
  */
 JNode *
-JsonTreeParse(const char *text, int len, JsonFault *fault)
+JsonTreeParse(const char *json, int len, JsonFault *fault)
 {
 	TreeBuilder builder = {NULL, NULL, NULL};
-	JsonSemAction actions = {
-		.semstate = &builder,
-		.object_start = OpenObject,
-		.object_end = CloseContainer,
-		.array_start = OpenArray,
-		.array_end = CloseContainer,
-		.object_field_start = NameMember,
-		.scalar = AddScalar,
-	};
 	JsonLexContext *lexer;
 	JsonParseErrorType result;
 
 	memset(fault, 0, sizeof(*fault));
-	lexer = CompatMakeJsonLexer(unconstify(char *, text), len,
+	lexer = CompatMakeJsonLexer(unconstify(char *, json), len,
 								GetDatabaseEncoding());
-	result = pg_parse_json(lexer, &actions);
+	result = ParseInto(&builder, lexer);
 	if (result != JSON_SUCCESS)
 	{
 		bool		nul = result == JSON_UNICODE_CODE_POINT_ZERO;
 
-		fault->path = nul ? PathAtOffset(text, lexer->token_start - text) : "$.";
+		fault->path = nul ? PathOfToken(lexer) : "$.";
 		fault->message = nul ? "must not contain the character \\u0000."
 			: json_errdetail(result, lexer);
 		return NULL;
@@ -302,31 +303,35 @@ JsonTreeParse(const char *text, int len, JsonFault *fault)
 	return NULL;
 }
 
-/* An object's member of that name; NULL when it has none. */
+/* Look up an object's member by name; NULL if there is none. */
 JNode *
 JsonTreeMember(const JNode *object, const char *name)
 {
 	if (object == NULL || object->kind != JNODE_OBJECT)
 		return NULL;
 	foreach_child(child, object)
+	{
 		if (strcmp(child->name, name) == 0)
-		return child;
+			return child;
+	}
 	return NULL;
 }
 
-/* The member of that name, which need not end in a NUL. */
+/* As JsonTreeMember(), for a name that is not terminated by a NUL. */
 static JNode *
 MemberOfLength(const JNode *object, const char *name, size_t length)
 {
 	if (object->kind != JNODE_OBJECT)
 		return NULL;
 	foreach_child(child, object)
+	{
 		if (strncmp(child->name, name, length) == 0 && child->name[length] == '\0')
-		return child;
+			return child;
+	}
 	return NULL;
 }
 
-/* The node at a path without arrays, "$.a.b" or ".a.b"; NULL if none. */
+/* Look up the node at a path without arrays, "$.a.b" or ".a.b"; NULL if none. */
 JNode *
 JsonTreeAt(JNode *root, const char *path)
 {
@@ -357,9 +362,12 @@ JsonTreeSelect(JNode *root, const char *path, List **nodes)
 
 		if (strncmp(path, "[*]", 3) == 0)
 		{
-			if (node->kind == JNODE_ARRAY)
-				foreach_child(child, node)
-					JsonTreeSelect(child, path + 3, nodes);
+			if (node->kind != JNODE_ARRAY)
+				return;
+			foreach_child(child, node)
+			{
+				JsonTreeSelect(child, path + 3, nodes);
+			}
 			return;
 		}
 		length = strcspn(path + 1, ".[");
@@ -370,7 +378,7 @@ JsonTreeSelect(JNode *root, const char *path, List **nodes)
 		*nodes = lappend(*nodes, node);
 }
 
-/* The JSON path of a node, with indices. */
+/* Returns the JSON path of a node, with indices. */
 char *
 JsonTreePath(const JNode *node)
 {
@@ -397,7 +405,7 @@ JsonTreePath(const JNode *node)
 	return path.data;
 }
 
-/* What a node is, for people. */
+/* Returns the name of a node's kind, for messages. */
 const char *
 JsonTreeKindName(const JNode *node)
 {
@@ -413,16 +421,10 @@ JsonTreeKindName(const JNode *node)
 	return names[node->kind];
 }
 
-/* Append a JSON string literal. */
-void
-JsonAppendString(StringInfo out, const char *text)
-{
-	escape_json(out, text);
-}
-
 /*
- * Append a text that is the same for every order of members and every
- * spelling of white space: objects sorted by key, arrays in order.
+ * Append the node as text that depends neither on the order of members nor on
+ * white space: the members of objects are sorted by name, and arrays keep their
+ * order.  Members for which skip returns true are left out.
  */
 void
 JsonTreeCanonical(StringInfo out, const JNode *node,
@@ -444,7 +446,7 @@ JsonTreeCanonical(StringInfo out, const JNode *node,
 			appendStringInfoString(out, node->text);
 			break;
 		case JNODE_STRING:
-			JsonAppendString(out, node->text);
+			escape_json(out, node->text);
 			break;
 		case JNODE_ARRAY:
 			appendStringInfoChar(out, '[');
@@ -466,7 +468,7 @@ JsonTreeCanonical(StringInfo out, const JNode *node,
 				if (!first)
 					appendStringInfoChar(out, ',');
 				first = false;
-				JsonAppendString(out, members[i]->name);
+				escape_json(out, members[i]->name);
 				appendStringInfoChar(out, ':');
 				JsonTreeCanonical(out, members[i], skip);
 			}

@@ -9,12 +9,11 @@
  */
 #include "postgres.h"
 
+#include "base/lowercase.h"
 #include "fmgr.h"
 #include "lib/stringinfo.h"
 #include "mb/pg_wchar.h"
 #include "utils/builtins.h"
-
-#include "base/lowercase.h"
 
 PG_FUNCTION_INFO_V1(dms_lower_invariant);
 
@@ -29,6 +28,7 @@ typedef struct LowercaseRange
 
 #include "base/lowercase_table.h"
 
+/* Look up the lower case of a character. */
 static pg_wchar
 LowerCodepoint(pg_wchar c)
 {
@@ -52,7 +52,7 @@ LowerCodepoint(pg_wchar c)
 	return c;
 }
 
-/* Append the lower case of one character, and return its length in s. */
+/* Append the lower case of a character; returns its length in s. */
 static int
 AppendLower(StringInfo out, const char *s, size_t len)
 {
@@ -72,7 +72,7 @@ AppendLower(StringInfo out, const char *s, size_t len)
 	return size;
 }
 
-/* Lower-case a UTF-8 string; the result is allocated and zero-terminated. */
+/* Returns the lower case of a UTF-8 string, terminated by a NUL. */
 char *
 LowerInvariant(const char *s, size_t len)
 {

@@ -2,10 +2,10 @@
  * pattern.c
  *		ECMAScript patterns, matched by PostgreSQL's regular expressions.
  *
- * The two dialects differ in small ways that matter: what "." and "\s" stand
- * for, and how escapes read.  A pattern is rewritten so that it means in
- * PostgreSQL what it means in ECMAScript, whatever the locale; what cannot be
- * rewritten is refused when the schema is deployed.
+ * The two dialects differ in small ways that matter: in the meaning of "." and
+ * "\s", and in escapes.  A pattern is rewritten so that it means in PostgreSQL
+ * what it means in ECMAScript, whatever the locale.  Patterns that cannot be
+ * rewritten are refused when the schema is deployed.
  */
 #include "postgres.h"
 
@@ -20,7 +20,7 @@
 #define BLANKS "\\t\\n\\v\\f\\r \\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff"
 #define LINE_ENDS "\\n\\r\\u2028\\u2029"
 
-/* What a class escape stands for inside brackets; NULL if it is none. */
+/* Returns the members of a class escape, to be put into brackets; NULL if it is none. */
 static const char *
 ClassMembers(char letter)
 {
@@ -40,6 +40,7 @@ ClassMembers(char letter)
 	}
 }
 
+/* Returns true if the next n characters are hexadecimal digits. */
 static bool
 IsHex(const char *at, int n)
 {
@@ -50,8 +51,8 @@ IsHex(const char *at, int n)
 }
 
 /*
- * Rewrite the escape that starts at *at and move past it.  Returns NULL, or
- * what is wrong with it.
+ * Rewrite the escape that starts at *at and move past it.  Returns the reason
+ * if it is not supported, else NULL.
  */
 static const char *
 RewriteEscape(StringInfo out, const char **at, bool bracket)
@@ -98,7 +99,7 @@ RewriteEscape(StringInfo out, const char **at, bool bracket)
 	return NULL;
 }
 
-/* Rewrite a bracket expression, from "[" to "]". */
+/* Likewise, for a bracket expression from "[" to "]". */
 static const char *
 RewriteBrackets(StringInfo out, const char **at)
 {
@@ -130,7 +131,7 @@ RewriteBrackets(StringInfo out, const char **at)
 	return NULL;
 }
 
-/* Only groups that mean the same in both dialects. */
+/* Refuse groups that do not mean the same in both dialects. */
 static const char *
 CheckGroup(const char *at)
 {
@@ -143,7 +144,7 @@ CheckGroup(const char *at)
 	return "a group of this kind is not supported";
 }
 
-/* Rewrite a whole pattern into *out; returns what is wrong, or NULL. */
+/* Rewrite a whole pattern into *out; returns the reason if that fails, else NULL. */
 static const char *
 Rewrite(StringInfo out, const char *pattern)
 {
@@ -177,7 +178,7 @@ Rewrite(StringInfo out, const char *pattern)
 	return wrong;
 }
 
-/* What is wrong with a pattern; NULL when it can be used. */
+/* Returns NULL if a pattern can be used, else the reason why not. */
 const char *
 PatternCheck(const char *pattern)
 {

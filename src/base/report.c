@@ -4,11 +4,11 @@
  */
 #include "postgres.h"
 
-#include "base/jsontree.h"
 #include "base/report.h"
 #include "utils/guc.h"
+#include "utils/json.h"
 
-/* A body of a thousand faults is not told better by a million lines. */
+/* A thousand findings are enough for any body. */
 #define MAX_FINDINGS 1000
 
 /* One thing that is wrong; without a path it concerns the whole request. */
@@ -23,7 +23,7 @@ typedef struct ProblemCaseInfo
 {
 	int			sqlstate;
 	int			status;
-	const char *type;			/* behind "urn:ed-fi:api:" */
+	const char *type;			/* after "urn:ed-fi:api:" */
 	const char *title;
 	const char *detail;
 } ProblemCaseInfo;
@@ -170,11 +170,12 @@ static const struct config_enum_entry unresolved_options[] = {
 static int	unresolved_status = 409;
 
 /*
- * The domains of our errors, one for each case, so that an error that is caught
- * tells its case.  They have no translations.
+ * The domains of our errors, one for each case, so that the case of an error that
+ * is caught is known.  They have no translations.
  */
 static char domains[PROBLEM_CASES][sizeof(REPORT_DOMAIN) + 3];
 
+/* Define the settings, and name the domains. */
 void
 ReportInit(void)
 {
@@ -187,6 +188,7 @@ ReportInit(void)
 							 PGC_USERSET, 0, NULL, NULL, NULL);
 }
 
+/* Make a problem without findings. */
 Problem *
 ProblemNew(ProblemCase kind)
 {
@@ -233,7 +235,7 @@ AddFinding(Problem *problem, const char *path, char *message)
 		(target) = formatted.data; \
 	} while (0)
 
-/* Something is wrong at this path.  The message is a whole sentence. */
+/* Add a finding at a path.  The message is a whole sentence. */
 void
 ProblemAt(Problem *problem, const char *path, const char *format,...)
 {
@@ -243,7 +245,7 @@ ProblemAt(Problem *problem, const char *path, const char *format,...)
 	AddFinding(problem, path, message);
 }
 
-/* Something is wrong with the whole. */
+/* Add a finding about the whole. */
 void
 ProblemNote(Problem *problem, const char *format,...)
 {
@@ -253,7 +255,7 @@ ProblemNote(Problem *problem, const char *format,...)
 	AddFinding(problem, NULL, message);
 }
 
-/* Findings in the order of their paths; those of one path as found. */
+/* Order findings by path, and those of one path as they were found. */
 static int
 CompareFindings(const ListCell *a, const ListCell *b)
 {
@@ -265,7 +267,7 @@ CompareFindings(const ListCell *a, const ListCell *b)
 	return order != 0 ? order : left->number - right->number;
 }
 
-/* "validationErrors": {path: [messages]} */
+/* Append "validationErrors": {path: [messages]}. */
 static void
 AppendValidationErrors(StringInfo out, List *findings)
 {
@@ -284,16 +286,16 @@ AppendValidationErrors(StringInfo out, List *findings)
 		else
 		{
 			appendStringInfoString(out, open != NULL ? "], " : "");
-			JsonAppendString(out, finding->path);
+			escape_json(out, finding->path);
 			appendStringInfoString(out, ": [");
 			open = finding->path;
 		}
-		JsonAppendString(out, finding->message);
+		escape_json(out, finding->message);
 	}
 	appendStringInfoString(out, open != NULL ? "]}" : "}");
 }
 
-/* "errors": [messages] */
+/* Append "errors": [messages]. */
 static void
 AppendErrors(StringInfo out, const Problem *problem)
 {
@@ -309,7 +311,7 @@ AppendErrors(StringInfo out, const Problem *problem)
 			continue;
 		appendStringInfoString(out, first ? "" : ", ");
 		first = false;
-		JsonAppendString(out, finding->message);
+		escape_json(out, finding->message);
 	}
 	if (problem->count > MAX_FINDINGS)
 		appendStringInfo(out, "%s\"%d more are not listed.\"", first ? "" : ", ",
@@ -317,13 +319,14 @@ AppendErrors(StringInfo out, const Problem *problem)
 	appendStringInfoChar(out, ']');
 }
 
+/* Returns the HTTP status of a case. */
 static int
 StatusOf(ProblemCase kind)
 {
 	return kind == PROBLEM_UNRESOLVED_REFERENCE ? unresolved_status : problem_cases[kind].status;
 }
 
-/* The case of an error that was raised here; -1 for any other. */
+/* Returns the case of an error that was raised here; -1 for any other. */
 static int
 CaseOfError(const ErrorData *error)
 {
@@ -333,26 +336,27 @@ CaseOfError(const ErrorData *error)
 	return -1;
 }
 
-/* The members that follow from the case alone; with them, the body begins. */
+/* Append the start of a body: the members that depend on nothing but the case. */
 static void
 AppendCase(StringInfo out, ProblemCase kind)
 {
 	const ProblemCaseInfo *info = &problem_cases[kind];
 
 	appendStringInfoString(out, "{\"detail\": ");
-	JsonAppendString(out, info->detail);
+	escape_json(out, info->detail);
 	appendStringInfo(out, ", \"type\": \"urn:ed-fi:api:%s\", \"title\": \"%s\", \"status\": %d",
 					 info->type, info->title, StatusOf(kind));
 }
 
+/* Append "correlationId": id. */
 static void
 AppendCorrelationId(StringInfo out, const char *correlation_id)
 {
 	appendStringInfoString(out, ", \"correlationId\": ");
-	JsonAppendString(out, correlation_id);
+	escape_json(out, correlation_id);
 }
 
-/* The problem body as text, and its status; the correlation id may be NULL. */
+/* Returns the problem body, and sets its status; the correlation id may be NULL. */
 char *
 ProblemBody(Problem *problem, const char *correlation_id, int *status)
 {
@@ -371,8 +375,8 @@ ProblemBody(Problem *problem, const char *correlation_id, int *status)
 }
 
 /*
- * The problem body of an error that was raised here, and its status; NULL when
- * the error is not ours.  Its DETAIL is the body without the correlation id.
+ * Returns the problem body of an error that was raised here, and sets its status;
+ * NULL for other errors.  Its DETAIL is the body without the correlation id.
  */
 char *
 ProblemBodyOfError(const ErrorData *error, const char *correlation_id, int *status)
@@ -424,9 +428,9 @@ ReportError(ProblemCase kind, const char *hint, const char *format,...)
 	ProblemRaise(problem, "%s", message);
 }
 
-/* Arguments without which there is nothing to do. */
+/* Refuse NULL for any of the first n arguments. */
 void
-RequireArguments(FunctionCallInfo fcinfo, int n, const char *const *names)
+ReportRequireArguments(FunctionCallInfo fcinfo, int n, const char *const *names)
 {
 	for (int i = 0; i < n; i++)
 		if (PG_ARGISNULL(i))

@@ -2,8 +2,8 @@
  * report.h
  *		Every user-facing error of the extension is built here.
  *
- * A problem collects what is wrong, each finding with its place, and is then
- * raised as one error: SQLSTATE and message for SQL callers, and a DETAIL that
+ * A problem collects findings, each with its place, and is then raised as one
+ * error: SQLSTATE and message for SQL callers, and a DETAIL that
  * is one JSON object with the members of an API problem body.
  */
 #ifndef DMS_REPORT_H
@@ -14,7 +14,7 @@
 #include "fmgr.h"
 #include "nodes/pg_list.h"
 
-/* Tells the errors that are made here from all others. */
+/* Domains of errors that are raised here begin with this. */
 #define REPORT_DOMAIN "dms"
 
 #define ERRCODE_DMS_INVALID_DOCUMENT MAKE_SQLSTATE('Z', 'D', '4', '0', '0')
@@ -22,7 +22,7 @@
 #define ERRCODE_DMS_ETAG_MISMATCH MAKE_SQLSTATE('Z', 'D', '4', '1', '2')
 #define ERRCODE_DMS_SCHEMA_REFUSED MAKE_SQLSTATE('Z', 'D', '4', '2', '2')
 
-/* What can be wrong; problem_cases[] in report.c says how each is told. */
+/* The kinds of problems; problem_cases[] in report.c says how each is reported. */
 typedef enum ProblemCase
 {
 	PROBLEM_BODY_NOT_VALID,
@@ -79,6 +79,6 @@ extern char *ProblemBodyOfError(const ErrorData *error, const char *correlation_
 extern void ReportError(ProblemCase kind, const char *hint,
 						const char *format,...)
 			pg_attribute_printf(3, 4) pg_attribute_noreturn();
-extern void RequireArguments(FunctionCallInfo fcinfo, int n, const char *const *names);
+extern void ReportRequireArguments(FunctionCallInfo fcinfo, int n, const char *const *names);
 
 #endif							/* DMS_REPORT_H */

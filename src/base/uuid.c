@@ -1,42 +1,32 @@
 /*
  * uuid.c
- *		UUIDs made from names (v5) and from time (v7), and ReferentialIds.
- *
- * A ReferentialId stands for an identity: it is the UUIDv5 of
- * {ProjectName}{ResourceName}{path}={value}#{path}={value}...  Equal
- * identities have equal ids, so that one indexed lookup finds a document by
- * its natural key, however many parts that has.
+ *		UUIDs made from names (v5) and from time (v7).
  */
 #include "postgres.h"
 
 #include <sys/time.h>
 #include <uuid/uuid.h>
 
-#include "catalog/pg_type.h"
-#include "fmgr.h"
-#include "lib/stringinfo.h"
-#include "mb/pg_wchar.h"
-#include "utils/array.h"
-#include "utils/builtins.h"
-
-#include "base/report.h"
 #include "base/uuid.h"
+#include "fmgr.h"
+#include "mb/pg_wchar.h"
+#include "utils/builtins.h"
 
 PG_FUNCTION_INFO_V1(dms_uuid_v5);
 PG_FUNCTION_INFO_V1(dms_uuid_v7);
-PG_FUNCTION_INFO_V1(dms_referential_id);
-
-/* Between two elements of an identity; paths begin with "$." */
-#define ELEMENT_BOUNDARY "#$."
 
 /* The counter of UUIDv7 has 12 bits; it starts with the highest one clear. */
 #define COUNTER_MAX 0x0fff
 #define COUNTER_START_MASK 0x07ff
 
-const unsigned char ReferentialNamespace[UUID_LEN] = {
-	0xed, 0xf1, 0xed, 0xf1, 0x3d, 0xf1, 0x3d, 0xf1,
-	0x3d, 0xf1, 0x3d, 0xf1, 0xed, 0xf1, 0xed, 0xf1
-};
+/* Returns a text as a name for UuidV5(): UTF-8, whatever the encoding of the database. */
+char *
+UuidName(Datum value)
+{
+	char	   *string = TextDatumGetCString(value);
+
+	return pg_server_to_any(string, strlen(string), PG_UTF8);
+}
 
 /* Make the UUIDv5 of a name of any length, given as UTF-8. */
 void
@@ -46,6 +36,7 @@ UuidV5(const unsigned char ns[UUID_LEN], const char *name, size_t len,
 	uuid_generate_sha1(out->data, ns, name, len);
 }
 
+/* Read the system's clock. */
 static uint64
 MillisecondsSinceEpoch(void)
 {
@@ -99,149 +90,29 @@ UuidV7(pg_uuid_t *out)
 	out->data[8] = 0x80 | (out->data[8] & 0x3f);	/* variant of RFC 4122 */
 }
 
-/*
- * Could the value be read as the end of one element and the start of another?
- *
- * Two different identities would then have the same name, so such a value
- * cannot be part of an identity.
- */
-bool
-ReferentialValueIsAmbiguous(const char *value)
-{
-	return strstr(value, ELEMENT_BOUNDARY) != NULL;
-}
-
-/* Make the ReferentialId of an identity, whose elements are in path order. */
-void
-ReferentialId(const char *project, const char *resource, int n,
-			  const char *const *paths, const char *const *values,
-			  pg_uuid_t *out)
-{
-	StringInfoData name;
-
-	initStringInfo(&name);
-	appendStringInfoString(&name, project);
-	appendStringInfoString(&name, resource);
-	for (int i = 0; i < n; i++)
-	{
-		if (ReferentialValueIsAmbiguous(values[i]))
-			ReportError(PROBLEM_ARGUMENT, NULL,
-						"the value of \"%s\" contains \"%s\", which would make the identity ambiguous",
-						paths[i], ELEMENT_BOUNDARY);
-		if (i > 0)
-			appendStringInfoChar(&name, '#');
-		appendStringInfoString(&name, paths[i]);
-		appendStringInfoChar(&name, '=');
-		appendStringInfoString(&name, values[i]);
-	}
-	UuidV5(ReferentialNamespace, name.data, name.len, out);
-	pfree(name.data);
-}
-
-static Datum
-CopyUuidDatum(const pg_uuid_t *uuid)
-{
-	pg_uuid_t  *copy = palloc(sizeof(pg_uuid_t));
-
-	*copy = *uuid;
-	return UUIDPGetDatum(copy);
-}
-
-/* The text as a C string in UTF-8, whatever the encoding of the database. */
-static char *
-TextToUtf8(Datum value)
-{
-	char	   *string = TextDatumGetCString(value);
-
-	return pg_server_to_any(string, strlen(string), PG_UTF8);
-}
-
-/* Get the text of an argument that must be there and not be empty. */
-static char *
-GetName(FunctionCallInfo fcinfo, int argument, const char *what)
-{
-	char	   *name = NULL;
-
-	if (!PG_ARGISNULL(argument))
-		name = TextToUtf8(PG_GETARG_DATUM(argument));
-	if (name == NULL || name[0] == '\0')
-		ReportError(PROBLEM_ARGUMENT, NULL, "%s must be given", what);
-	return name;
-}
-
-/* Get the strings of a one-dimensional array argument without NULLs. */
-static char **
-GetStrings(FunctionCallInfo fcinfo, int argument, const char *what, int *n)
-{
-	ArrayType  *array;
-	Datum	   *elements;
-	char	  **strings;
-
-	if (PG_ARGISNULL(argument))
-		ReportError(PROBLEM_ARGUMENT, NULL, "%s must be given", what);
-	array = PG_GETARG_ARRAYTYPE_P(argument);
-	if (ARR_NDIM(array) > 1)
-		ReportError(PROBLEM_ARGUMENT, NULL, "%s must be an array of one dimension", what);
-	if (array_contains_nulls(array))
-		ReportError(PROBLEM_ARGUMENT, NULL, "%s must not contain NULL", what);
-	deconstruct_array(array, TEXTOID, -1, false, TYPALIGN_INT, &elements, NULL, n);
-	strings = palloc(sizeof(char *) * (*n + 1));
-	for (int i = 0; i < *n; i++)
-		strings[i] = TextToUtf8(elements[i]);
-	return strings;
-}
-
 /* dms.uuid_v5(namespace uuid, name text) */
 Datum
 dms_uuid_v5(PG_FUNCTION_ARGS)
 {
 	pg_uuid_t  *ns = PG_GETARG_UUID_P(0);
-	char	   *name = TextToUtf8(PG_GETARG_DATUM(1));
-	pg_uuid_t	uuid;
+	char	   *name = UuidName(PG_GETARG_DATUM(1));
+	pg_uuid_t  *uuid = palloc(sizeof(pg_uuid_t));
 
-	UuidV5(ns->data, name, strlen(name), &uuid);
-	return CopyUuidDatum(&uuid);
+	UuidV5(ns->data, name, strlen(name), uuid);
+	PG_RETURN_UUID_P(uuid);
 }
 
 /* dms.uuid_v7() */
 Datum
 dms_uuid_v7(PG_FUNCTION_ARGS)
 {
-	pg_uuid_t	uuid;
+	pg_uuid_t  *uuid = palloc(sizeof(pg_uuid_t));
 
-	UuidV7(&uuid);
-	return CopyUuidDatum(&uuid);
+	UuidV7(uuid);
+	PG_RETURN_UUID_P(uuid);
 }
 
-/* dms.referential_id(project text, resource text, paths text[], vals text[]) */
-Datum
-dms_referential_id(PG_FUNCTION_ARGS)
-{
-	char	   *project = GetName(fcinfo, 0, "project");
-	char	   *resource = GetName(fcinfo, 1, "resource");
-	int			npaths;
-	int			nvalues;
-	char	  **paths = GetStrings(fcinfo, 2, "paths", &npaths);
-	char	  **values = GetStrings(fcinfo, 3, "vals", &nvalues);
-	pg_uuid_t	uuid;
-
-	if (npaths != nvalues)
-		ReportError(PROBLEM_ARGUMENT, NULL,
-					"paths and vals must have the same length, not %d and %d",
-					npaths, nvalues);
-	if (npaths == 0)
-		ReportError(PROBLEM_ARGUMENT, NULL, "an identity has at least one path");
-	for (int i = 0; i < npaths; i++)
-	{
-		if (paths[i][0] == '\0')
-			ReportError(PROBLEM_ARGUMENT, NULL, "a path must not be empty");
-	}
-	ReferentialId(project, resource, npaths, (const char *const *) paths,
-				  (const char *const *) values, &uuid);
-	return CopyUuidDatum(&uuid);
-}
-
-/* A UUID as it is written: 8-4-4-4-12 hexadecimal digits in lower case. */
+/* Returns a UUID as 8-4-4-4-12 hexadecimal digits in lower case. */
 char *
 UuidText(const pg_uuid_t *uuid)
 {
@@ -249,8 +120,9 @@ UuidText(const pg_uuid_t *uuid)
 }
 
 /*
- * Read a UUID in the form in which we write it, in any case.  The type's own input
- * function takes other forms, too, and raises an error.
+ * Read a UUID in the form in which it is written, in upper or lower case;
+ * returns false if the string has another form.  The input function of the type
+ * accepts other forms, too, and raises an error.
  */
 bool
 UuidParse(const char *string, pg_uuid_t *uuid)

@@ -6,7 +6,7 @@
 
 #include "base/words.h"
 
-/* The position of a word in a list, which may have gaps (NULL); -1 if it is not there. */
+/* Returns the position of a word in a list, which may have gaps (NULL), or -1. */
 int
 WordFind(const char *const *words, int n, const char *word)
 {

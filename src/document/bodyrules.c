@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "base/lowercase.h"
+#include "base/referentialid.h"
 #include "base/report.h"
 #include "base/uuid.h"
 #include "document/body.h"
@@ -204,7 +205,7 @@ CheckUniqueness(Problem *problem, const UniquenessModel *uniqueness, JNode *body
 static void
 CheckIdentifier(Problem *problem, const JNode *node, const char *value)
 {
-	if (ReferentialValueIsAmbiguous(value))
+	if (ReferentialIdValueIsAmbiguous(value))
 		ProblemAt(problem, JsonTreePath(node),
 				  "must not contain \"#$.\", because it identifies a document.");
 }

@@ -7,6 +7,7 @@
 
 #include "base/faults.h"
 #include "base/lowercase.h"
+#include "base/referentialid.h"
 #include "base/uuid.h"
 #include "document/flatten.h"
 

@@ -7,7 +7,7 @@
  */
 #include "postgres.h"
 
-#include "base/hash.h"
+#include "base/sha256.h"
 #include "mb/pg_wchar.h"
 #include "model/edgename.h"
 

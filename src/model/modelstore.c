@@ -12,6 +12,7 @@
 #include "base/jsontree.h"
 #include "model/modelsound.h"
 #include "model/modelstore.h"
+#include "utils/json.h"
 #include "utils/memutils.h"
 
 typedef enum FieldKind
@@ -334,7 +335,7 @@ WriteElements(StringInfo out, const FieldInfo *field, const char *base, bool who
 		else if (field->kind == FIELD_INTS)
 			appendStringInfo(out, "%d", ((const int *) elements)[i]);
 		else
-			JsonAppendString(out, ((char *const *) elements)[i]);
+			escape_json(out, ((char *const *) elements)[i]);
 	}
 	appendStringInfoChar(out, ']');
 }
@@ -349,7 +350,7 @@ WriteField(StringInfo out, const FieldInfo *field, const char *base, bool whole)
 	{
 		case FIELD_TEXT:
 		case FIELD_NAME:
-			JsonAppendString(out, *(char *const *) at);
+			escape_json(out, *(char *const *) at);
 			break;
 		case FIELD_BOOL:
 			appendStringInfoString(out, "true");

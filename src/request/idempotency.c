@@ -1,12 +1,12 @@
 /*
  * idempotency.c
- *		Idempotency keys: claiming them, keeping answers, letting go of them.
+ *		Idempotency keys: claiming them, keeping answers, deleting them.
  *
  * A claim is a row of dms.IdempotencyKeys that is inserted before anything
- * else is done.  Who comes with the same key while the transaction is open
- * waits at the unique index, and then finds the answer, or nothing if it was
- * rolled back, and runs the request himself.  All of it is done as the owner
- * of the store: callers have no rights on the table.
+ * else is done.  A session that comes with the same key while the transaction
+ * is open waits at the unique index.  It then finds the answer, or nothing if the
+ * transaction was rolled back, and runs the request itself.  All of this is done
+ * as the owner of the store: callers have no rights on the table.
  */
 #include "postgres.h"
 
@@ -24,20 +24,12 @@
 #include "request/idempotency.h"
 #include "schema/naming.h"
 #include "utils/builtins.h"
-#include "utils/datum.h"
 #include "utils/guc.h"
-#include "utils/jsonb.h"
 #include "utils/timestamp.h"
-#include "verbs/write.h"
 
-PG_FUNCTION_INFO_V1(dms_idempotency_begin);
-PG_FUNCTION_INFO_V1(dms_idempotency_complete);
-PG_FUNCTION_INFO_V1(dms_purge_idempotency_keys);
-PG_FUNCTION_INFO_V1(dms_require_page);
 
 #define MAX_KEY 128
 #define MAX_ROUTE 256
-#define MAX_CONTENT_TYPE 256
 #define MAX_BODY (1024 * 1024)
 
 static int	ttl_seconds = 24 * 60 * 60;
@@ -122,14 +114,14 @@ static Statement forget_key =
 	.argtypes = complete_types,
 };
 
-/* Rows that somebody has locked are about to be taken over. */
-static Statement purge_keys =
-{
+/* Rows that are locked are about to be taken over. */
+static Statement purge_keys = {
 	.sql = "DELETE FROM dms.IdempotencyKeys WHERE Id OPERATOR(pg_catalog.=) ANY (SELECT k.Id"
 	" FROM dms.IdempotencyKeys AS k WHERE k.ExpiresAt OPERATOR(pg_catalog.<=) pg_catalog.clock_timestamp()"
 	" FOR UPDATE SKIP LOCKED)",
 };
 
+/* Define the settings. */
 void
 IdempotencyInit(void)
 {
@@ -144,6 +136,7 @@ IdempotencyInit(void)
 							NULL, NULL, NULL);
 }
 
+/* Returns true for a method of HTTP. */
 static bool
 IsMethod(const char *method)
 {
@@ -165,6 +158,7 @@ IdempotencyCheck(const IdempotencyKey *key, Problem *problem)
 		ProblemNote(problem, "The method \"%s\" is not one of HTTP.", key->method);
 }
 
+/* Make an interval of this length. */
 static Interval *
 Seconds(int seconds)
 {
@@ -174,6 +168,7 @@ Seconds(int seconds)
 	return interval;
 }
 
+/* Set the first three parameters of a statement: route, method and key. */
 static void
 KeyValues(const IdempotencyKey *key, Datum *values)
 {
@@ -182,7 +177,7 @@ KeyValues(const IdempotencyKey *key, Datum *values)
 	values[2] = CStringGetTextDatum(key->key);
 }
 
-/* Insert the claim, or take an old one over; false when the key is taken. */
+/* Insert the claim, or take an old one over; returns false if the key is taken. */
 static bool
 ClaimKey(const IdempotencyKey *key, const char *fingerprint, const Interval *ttl)
 {
@@ -198,7 +193,7 @@ ClaimKey(const IdempotencyKey *key, const char *fingerprint, const Interval *ttl
 	return StatementRun(&claim_key, values, fingerprint ? "       " : "    n  ", false, 0) > 0;
 }
 
-/* The row of a key, as it is now; false: there is none. */
+/* Read the current row of a key; returns false if there is none. */
 static bool
 FindKey(const IdempotencyKey *key, StoredRows *row)
 {
@@ -211,7 +206,7 @@ FindKey(const IdempotencyKey *key, StoredRows *row)
 	return row->nrows > 0;
 }
 
-/* A text of a row, in the given memory context; NULL for NULL. */
+/* Copy a text of a row into the given memory context; NULL for NULL. */
 static text *
 CopyText(const StoredRows *row, int column, MemoryContext context)
 {
@@ -222,7 +217,7 @@ CopyText(const StoredRows *row, int column, MemoryContext context)
 	return copy;
 }
 
-/* What is known of a key that somebody has. */
+/* Read the state of a key that could not be claimed. */
 static void
 ReadKey(const IdempotencyKey *key, const char *fingerprint, MemoryContext context,
 		IdempotencyClaim *claim)
@@ -251,7 +246,7 @@ ReadKey(const IdempotencyKey *key, const char *fingerprint, MemoryContext contex
 }
 
 /*
- * Claim a key, or see what became of the request that has it.  Without a time
+ * Claim a key, or return the state of the request that has it.  Without a time
  * to live, the setting says how long the key is kept.
  */
 void
@@ -272,8 +267,8 @@ IdempotencyBegin(const IdempotencyKey *key, const char *fingerprint,
 }
 
 /*
- * Keep the answer if the request succeeded, else let go of the key, so that it
- * can be sent again; false when there is no such claim.
+ * Keep the answer if the request succeeded, else delete the key, so that the
+ * request can be sent again.  Returns false if there is no such claim.
  */
 bool
 IdempotencyComplete(const IdempotencyKey *key, const IdempotencyClaim *answer)
@@ -313,135 +308,15 @@ IdempotencyComplete(const IdempotencyKey *key, const IdempotencyClaim *answer)
 	return found;
 }
 
-/* The first three arguments: route, method and key. */
-static void
-KeyOfArguments(FunctionCallInfo fcinfo, IdempotencyKey *key)
-{
-	static const char *const names[] = {"route", "method", "key"};
-	Problem    *problem = ProblemNew(PROBLEM_ARGUMENT);
-
-	RequireArguments(fcinfo, lengthof(names), names);
-	key->route = text_to_cstring(PG_GETARG_TEXT_PP(0));
-	key->method = text_to_cstring(PG_GETARG_TEXT_PP(1));
-	key->key = text_to_cstring(PG_GETARG_TEXT_PP(2));
-	IdempotencyCheck(key, problem);
-	if (problem->count > 0)
-		ProblemRaise(problem, "idempotency key is not valid");
-}
-
-static const Interval *
-TtlOfArgument(FunctionCallInfo fcinfo, int argument)
-{
-	Interval   *ttl;
-
-	if (PG_ARGISNULL(argument))
-		return NULL;
-	ttl = PG_GETARG_INTERVAL_P(argument);
-	if (!DatumGetBool(DirectFunctionCall2(interval_gt, IntervalPGetDatum(ttl),
-										  IntervalPGetDatum(Seconds(0)))))
-		ReportError(PROBLEM_ARGUMENT, NULL, "ttl must be more than nothing");
-	return ttl;
-}
-
-/* Claim a key for a request to an endpoint of the caller's own. */
-Datum
-dms_idempotency_begin(PG_FUNCTION_ARGS)
-{
-	static const char *const states[] = {
-		[IDEMPOTENCY_NEW] = "new",
-		[IDEMPOTENCY_DONE] = "done",
-		[IDEMPOTENCY_RUNNING] = "running",
-		[IDEMPOTENCY_MISMATCH] = "mismatch",
-	};
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	IdempotencyKey key;
-	IdempotencyClaim claim;
-	Datum		values[5] = {0};
-	bool		nulls[5] = {false};
-
-	InitMaterializedSRF(fcinfo, 0);
-	KeyOfArguments(fcinfo, &key);
-	IdempotencyBegin(&key, PG_ARGISNULL(3) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(3)),
-					 TtlOfArgument(fcinfo, 4), &claim);
-	values[0] = CStringGetTextDatum(states[claim.state]);
-	values[1] = Int32GetDatum(claim.status);
-	nulls[1] = claim.state != IDEMPOTENCY_DONE;
-	values[2] = claim.headers;
-	nulls[2] = claim.headers == (Datum) 0;
-	values[3] = PointerGetDatum(claim.body);
-	nulls[3] = claim.body == NULL;
-	values[4] = PointerGetDatum(claim.content_type);
-	nulls[4] = claim.content_type == NULL;
-	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
-	PG_RETURN_NULL();
-}
-
-/* "type/subtype", and parameters behind a semicolon */
-static bool
-IsContentType(const char *type)
-{
-	size_t		main_len = strcspn(type, "/; \t\r\n");
-	const char *sub = type + main_len + 1;
-	size_t		sub_len;
-
-	if (main_len == 0 || type[main_len] != '/' || pg_mbstrlen(type) > MAX_CONTENT_TYPE)
-		return false;
-	sub_len = strcspn(sub, "/; \t\r\n");
-	sub += sub_len;
-	sub += strspn(sub, " ");
-	return sub_len > 0 && (*sub == '\0' || *sub == ';');
-}
-
-/* Keep the answer to a request whose key was claimed. */
-Datum
-dms_idempotency_complete(PG_FUNCTION_ARGS)
-{
-	IdempotencyKey key;
-	IdempotencyClaim answer = {0};
-
-	KeyOfArguments(fcinfo, &key);
-	if (PG_ARGISNULL(3) || PG_GETARG_INT32(3) < 100 || PG_GETARG_INT32(3) > 599)
-		ReportError(PROBLEM_ARGUMENT, NULL, "status_code must be from 100 to 599");
-	answer.status = PG_GETARG_INT32(3);
-	if (!PG_ARGISNULL(4))
-		answer.headers = PG_GETARG_DATUM(4);
-	if (!PG_ARGISNULL(5))
-		answer.body = PG_GETARG_TEXT_PP(5);
-	if (!PG_ARGISNULL(6))
-		answer.content_type = PG_GETARG_TEXT_PP(6);
-	if (answer.content_type && !IsContentType(text_to_cstring(answer.content_type)))
-		ReportError(PROBLEM_ARGUMENT, NULL, "content_type must be a type, \"/\" and a subtype, of at most %d characters",
-					MAX_CONTENT_TYPE);
-	if (!IdempotencyComplete(&key, &answer))
-		ReportError(PROBLEM_ARGUMENT, "dms.idempotency_begin() opens a request.",
-					"there is no open request with this idempotency key");
-	PG_RETURN_VOID();
-}
-
-/* Let go of all keys that have expired. */
-Datum
-dms_purge_idempotency_keys(PG_FUNCTION_ARGS)
+/* Delete all keys that have expired; returns how many there were. */
+uint64
+IdempotencyPurge(void)
 {
 	StoreSession session;
 	uint64		purged;
 
-	PreventCommandIfReadOnly("dms.purge_idempotency_keys()");
 	StoreBegin(&session, RIGHTS_OF_OWNER);
 	purged = StatementRun(&purge_keys, NULL, NULL, false, 0);
 	StoreEnd(&session);
-	ereport(LOG, (errmsg("purged " UINT64_FORMAT " expired idempotency keys", purged)));
-	PG_RETURN_INT64(purged);
-}
-
-/* For dms.idempotency_keys(), which is SQL: can there be such a page? */
-Datum
-dms_require_page(PG_FUNCTION_ARGS)
-{
-	static const char *const names[] = {"page", "page_size"};
-
-	RequireArguments(fcinfo, lengthof(names), names);
-	for (size_t i = 0; i < lengthof(names); i++)
-		if (PG_GETARG_INT32(i) < 0)
-			ReportError(PROBLEM_ARGUMENT, NULL, "%s must not be negative", names[i]);
-	PG_RETURN_VOID();
+	return purged;
 }

@@ -10,7 +10,7 @@
 #include "base/report.h"
 #include "datatype/timestamp.h"
 
-/* A key is one of its route and method. */
+/* Keys are unique within a route and method. */
 typedef struct IdempotencyKey
 {
 	const char *route;
@@ -22,11 +22,11 @@ typedef enum IdempotencyState
 {
 	IDEMPOTENCY_NEW,			/* claimed: the request is to be run */
 	IDEMPOTENCY_DONE,			/* it was run before; this is its answer */
-	IDEMPOTENCY_RUNNING,		/* somebody else is at it */
+	IDEMPOTENCY_RUNNING,		/* another session is running it */
 	IDEMPOTENCY_MISMATCH		/* the key belongs to another request */
 } IdempotencyState;
 
-/* What became of a claim; the stored answer with IDEMPOTENCY_DONE. */
+/* The outcome of a claim; with IDEMPOTENCY_DONE, the stored answer. */
 typedef struct IdempotencyClaim
 {
 	IdempotencyState state;
@@ -41,5 +41,6 @@ extern void IdempotencyCheck(const IdempotencyKey *key, Problem *problem);
 extern void IdempotencyBegin(const IdempotencyKey *key, const char *fingerprint,
 							 const Interval *ttl, IdempotencyClaim *claim);
 extern bool IdempotencyComplete(const IdempotencyKey *key, const IdempotencyClaim *answer);
+extern uint64 IdempotencyPurge(void);
 
 #endif							/* DMS_IDEMPOTENCY_H */

@@ -2,11 +2,11 @@
  * request.c
  *		dms.handle_request(): from an HTTP-shaped request to its answer.
  *
- * A client's mistake never raises an error.  Whatever a request does happens in
- * a subtransaction: when the report room raises, that is rolled back and the
- * problem becomes the answer.  All other errors go on to the caller, who may
- * retry (deadlocks, serialization failures, locks that were not to be had) or
- * must know (everything else).
+ * A client's mistake never raises an error.  A request runs in a subtransaction:
+ * when a problem is raised, that is rolled back and the problem becomes the
+ * answer.  All other errors are passed on to the caller, who may retry
+ * (deadlocks, serialization failures, locks that were not available) or must
+ * know (everything else).
  *
  * The order of the checks is the one that clients know: path, method, id,
  * content type, body, and then those of the verbs.
@@ -15,8 +15,8 @@
 
 #include "base/compat.h"
 #include "base/faults.h"
-#include "base/hash.h"
 #include "base/report.h"
+#include "base/sha256.h"
 #include "base/uuid.h"
 #include "catalog/pg_type.h"
 #include "engine/session.h"
@@ -27,7 +27,7 @@
 #include "nodes/value.h"
 #include "parser/parse_func.h"
 #include "request/idempotency.h"
-#include "request/request.h"
+#include "request/requestparse.h"
 #include "request/requestquery.h"
 #include "request/response.h"
 #include "schema/naming.h"
@@ -37,7 +37,7 @@
 
 PG_FUNCTION_INFO_V1(dms_handle_request);
 
-/* What a path leads to. */
+/* The resource or document at a path. */
 typedef struct Target
 {
 	Resource   *resource;
@@ -46,8 +46,8 @@ typedef struct Target
 } Target;
 
 /*
- * The verbs that methods stand for.  Who may not call the function may not
- * send the request either: a reader's request can only read.
+ * The verbs of the methods.  A request needs the right to execute the function
+ * of its verb, so that a reader's request can only read.
  */
 static const struct
 {
@@ -60,7 +60,7 @@ static const struct
 	[METHOD_DELETE] = {"delete_document", 2, {UUIDOID, INT8OID}},
 };
 
-/* Returns true if the caller may call the verb that the request stands for. */
+/* Returns true if the caller may call the verb of the request. */
 static bool
 MayRun(const Request *request)
 {
@@ -76,6 +76,7 @@ MayRun(const Request *request)
 	return CompatMayExecute(function, GetUserId());
 }
 
+/* Refuse a request whose verb the caller may not call. */
 static void
 CheckRights(const Request *request)
 {
@@ -84,7 +85,7 @@ CheckRights(const Request *request)
 					"permission denied for function dms.%s()", verbs[request->method].function);
 }
 
-/* Find what the path leads to. */
+/* Look up the resource of the path. */
 static void
 Route(const Request *request, Target *target)
 {
@@ -96,7 +97,10 @@ Route(const Request *request, Target *target)
 	target->has_id = request->nsegments == REQUEST_SEGMENTS;
 }
 
-/* Documents are created and listed by endpoint, and changed by id. */
+/*
+ * Returns true if the method fits the path: documents are created and listed by
+ * endpoint, and changed by id.
+ */
 static bool
 MethodFits(const Request *request, const Target *target)
 {
@@ -115,6 +119,7 @@ MethodFits(const Request *request, const Target *target)
 	return false;
 }
 
+/* Answer that the method does not fit the path, and which do. */
 static void
 RefuseMethod(const Request *request, const Target *target, Response *response)
 {
@@ -125,6 +130,7 @@ RefuseMethod(const Request *request, const Target *target, Response *response)
 	ResponseProblem(response, problem, request->correlation_id);
 }
 
+/* Read the id of the path, if it has one; refuse what is not a UUID. */
 static void
 TakeId(const Request *request, Target *target)
 {
@@ -137,7 +143,7 @@ TakeId(const Request *request, Target *target)
 	ProblemRaise(problem, "id in the path is not valid");
 }
 
-/* What must be so before a body is parsed. */
+/* Check the body as far as possible without parsing it. */
 static void
 CheckBody(const Request *request)
 {
@@ -157,13 +163,14 @@ CheckBody(const Request *request)
 	ProblemRaise(problem, "document is not valid");
 }
 
-/* The header of a document as it is now, quoted. */
+/* Add the etag of a document as a header. */
 static void
 AddEtag(Response *response, int64 etag)
 {
 	ResponseHeader(response, "ETag", psprintf("\"" INT64_FORMAT "\"", etag));
 }
 
+/* Add the path of a document as a header. */
 static void
 AddLocation(Response *response, const ResourceModel *model, const pg_uuid_t *uuid)
 {
@@ -203,7 +210,7 @@ RunWrite(const Request *request, Target *target, Response *response)
 	AddEtag(response, result.document.etag);
 }
 
-/* A document by its id; of another resource, it is not there. */
+/* Read a document by its id; a document of another resource does not exist here. */
 static void
 GetOne(const Request *request, Target *target, MemoryContext context, Response *response)
 {
@@ -227,19 +234,19 @@ GetOne(const Request *request, Target *target, MemoryContext context, Response *
 	response->body = result.body;
 }
 
-/* Read what the path leads to. */
+/* Read the document or the page at the path. */
 static void
 RunRead(const Request *request, Target *target, MemoryContext context, Response *response)
 {
 	if (target->has_id)
 		GetOne(request, target, context, response);
 	else
-		RequestGetPage(request, target->resource, context, response);
+		RequestQueryPage(request, target->resource, context, response);
 }
 
 /*
- * Do what the request asks for.  Answers are made in the given memory context:
- * that of the session of the store goes with it.
+ * Run the request.  The answer is allocated in the current memory context, because
+ * that of the session of the store ends with it.
  */
 static void
 Dispatch(const Request *request, Response *response)
@@ -273,7 +280,7 @@ Dispatch(const Request *request, Response *response)
 	StoreEnd(&session);
 }
 
-/* The steps before the store is touched. */
+/* Check everything that does not need the store. */
 static void
 CheckRequest(const Request *request)
 {
@@ -289,6 +296,7 @@ typedef struct Exchange
 	Response   *response;
 } Exchange;
 
+/* Check a request and run it, for AttemptCatch(). */
 static bool
 Answer(void *arg)
 {
@@ -300,8 +308,8 @@ Answer(void *arg)
 }
 
 /*
- * Run the request in a subtransaction; a client's mistake becomes the answer,
- * and nothing else of it is left.
+ * Run the request in a subtransaction.  A client's mistake becomes the answer, and
+ * everything else that the request did is undone.
  */
 static void
 RunGuarded(const Request *request, Response *response)
@@ -388,7 +396,7 @@ RunOnce(const Request *request, Response *response)
 	}
 }
 
-/* Can the key of this request matter?  What is refused anyway needs none. */
+/* Returns true if the request has a key that matters: it is not refused anyway. */
 static bool
 HasKey(const Request *request)
 {
@@ -404,7 +412,7 @@ dms_handle_request(PG_FUNCTION_ARGS)
 	Request		request;
 	Response	response;
 
-	RequireArguments(fcinfo, lengthof(names), names);
+	ReportRequireArguments(fcinfo, lengthof(names), names);
 	RequestParse(&request, text_to_cstring(PG_GETARG_TEXT_PP(0)),
 				 text_to_cstring(PG_GETARG_TEXT_PP(1)),
 				 PG_ARGISNULL(2) ? NULL : PG_GETARG_JSONB_P(2),

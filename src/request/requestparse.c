@@ -2,25 +2,27 @@
  * requestparse.c
  *		Taking a request apart: method, path, query, headers.
  *
- * Nothing here raises an error for what a client sent.  What cannot be read is
- * marked, and the room above says which answer that is.
+ * Nothing here raises an error about what a client sent.  Parts that cannot be
+ * read are marked, and the caller decides about the answer.
  */
 #include "postgres.h"
 
+#include "base/compat.h"
 #include "base/uuid.h"
 #include "base/words.h"
 #include "lib/stringinfo.h"
 #include "mb/pg_wchar.h"
-#include "request/request.h"
+#include "request/requestparse.h"
 #include "utils/builtins.h"
 #include "utils/jsonb.h"
 #include "utils/numeric.h"
 
-/* No schema nests as deep; and no stack is too small for it. */
-#define MAX_DEPTH 1000
+/* No schema nests this deep, and no stack is too small for it. */
+#define MAX_NESTING 1000
 
 #define BLANKS " \t\r\n"
 
+/* Returns the value of a hexadecimal digit, or -1. */
 static int
 HexDigit(char c)
 {
@@ -34,23 +36,23 @@ HexDigit(char c)
 }
 
 /*
- * Decode a part of a URL; NULL when that gives no text.  In queries, a plus
- * sign stands for a blank.
+ * Decode a part of a URL; returns NULL if the result is not valid text.  In
+ * queries, a plus sign means a blank.
  */
 static char *
-Decode(const char *text, int len, bool plus)
+Decode(const char *encoded, int len, bool plus)
 {
 	char	   *decoded = palloc(len + 1);
 	int			n = 0;
 
 	for (int i = 0; i < len; i++)
 	{
-		char		c = text[i];
+		char		c = encoded[i];
 
 		if (c == '%')
 		{
-			int			high = i + 2 < len ? HexDigit(text[i + 1]) : -1;
-			int			low = i + 2 < len ? HexDigit(text[i + 2]) : -1;
+			int			high = i + 2 < len ? HexDigit(encoded[i + 1]) : -1;
+			int			low = i + 2 < len ? HexDigit(encoded[i + 2]) : -1;
 
 			if (high < 0 || low < 0 || (high == 0 && low == 0))
 				return NULL;
@@ -66,8 +68,8 @@ Decode(const char *text, int len, bool plus)
 }
 
 /*
- * "/project/endpoint" or "/project/endpoint/id"; one slash at the end does no
- * harm.
+ * Read "/project/endpoint" or "/project/endpoint/id"; one slash at the end does
+ * no harm.
  */
 static void
 ParsePath(Request *request, const char *path, int len)
@@ -103,6 +105,7 @@ ParsePath(Request *request, const char *path, int len)
 	request->route = route.data;
 }
 
+/* Read "name=value&name=value..."; what cannot be decoded is marked. */
 static void
 ParseQuery(Request *request, const char *query)
 {
@@ -127,6 +130,7 @@ ParseQuery(Request *request, const char *query)
 	}
 }
 
+/* Look up the method, in any case. */
 static void
 ParseMethod(Request *request, const char *method)
 {
@@ -146,7 +150,7 @@ ParseMethod(Request *request, const char *method)
 	request->method = found >= 0 ? (RequestMethod) found : METHOD_OTHER;
 }
 
-/* The text of a header's value; NULL for what is none. */
+/* Returns the text of a header's value; NULL if it is of another type. */
 static char *
 HeaderText(const JsonbValue *value)
 {
@@ -167,7 +171,7 @@ HeaderText(const JsonbValue *value)
 			return NULL;
 	}
 
-	/* A header that stands several times may come as an array. */
+	/* A header that occurs several times may be passed as an array. */
 	initStringInfo(&all);
 	iterator = JsonbIteratorInit(value->val.binary.data);
 	while ((token = JsonbIteratorNext(&iterator, &element, true)) != WJB_DONE)
@@ -177,7 +181,7 @@ HeaderText(const JsonbValue *value)
 	return all.data;
 }
 
-/* Where the value of a header goes; NULL: nobody asks for it. */
+/* Returns the member for the value of a header; NULL if it is not used. */
 static char **
 HeaderField(Request *request, const char *name, int len)
 {
@@ -201,20 +205,21 @@ HeaderField(Request *request, const char *name, int len)
 }
 
 /*
- * Keep a header; several of one name are one list, and an empty one is none.  But
- * who sends an empty Idempotency-Key believes that the request runs once.
+ * Keep a header.  Several of one name are one list, and an empty one is ignored,
+ * except for Idempotency-Key: its sender relies on the request running once.
  */
 static void
 TakeHeader(Request *request, char **field, const JsonbValue *value)
 {
-	char	   *text = HeaderText(value);
-	bool		empty = text == NULL || text[strspn(text, BLANKS)] == '\0';
+	char	   *given = HeaderText(value);
+	bool		empty = given == NULL || given[strspn(given, BLANKS)] == '\0';
 
-	if (text == NULL || (empty && field != &request->idempotency_key))
+	if (given == NULL || (empty && field != &request->idempotency_key))
 		return;
-	*field = *field ? psprintf("%s, %s", *field, text) : text;
+	*field = *field ? psprintf("%s, %s", *field, given) : given;
 }
 
+/* Read the headers that matter here. */
 static void
 ParseHeaders(Request *request, Jsonb *headers)
 {
@@ -238,7 +243,7 @@ ParseHeaders(Request *request, Jsonb *headers)
 	}
 }
 
-/* Read the headers, and see to it that there is a correlation id. */
+/* Read the headers, and make a correlation id if they have none. */
 void
 RequestCorrelate(Request *request, Jsonb *headers)
 {
@@ -254,6 +259,7 @@ RequestCorrelate(Request *request, Jsonb *headers)
 	request->correlation_id = UuidText(&uuid);
 }
 
+/* Take a request apart. */
 void
 RequestParse(Request *request, const char *method, const char *path,
 			 Jsonb *headers, text *body)
@@ -268,7 +274,7 @@ RequestParse(Request *request, const char *method, const char *path,
 	request->body = body;
 }
 
-/* Is the body said to be JSON?  Nothing said counts as JSON. */
+/* Returns true if the content type is JSON, or not given. */
 bool
 RequestIsJson(const Request *request)
 {
@@ -288,57 +294,64 @@ RequestIsJson(const Request *request)
 		pg_strncasecmp(type + len - 5, "+json", 5) == 0;
 }
 
+/* Returns true if there is no body, or nothing but white space in it. */
 bool
 RequestBodyIsBlank(const Request *request)
 {
-	const char *text;
+	const char *body;
 	int			len;
 
 	if (request->body == NULL)
 		return true;
-	text = VARDATA_ANY(request->body);
-
+	body = VARDATA_ANY(request->body);
 	len = VARSIZE_ANY_EXHDR(request->body);
 	for (int i = 0; i < len; i++)
-		if (strchr(BLANKS, text[i]) == NULL)
+		if (strchr(BLANKS, body[i]) == NULL)
 			return false;
 	return true;
 }
 
+/* Count the characters that could open an object or array. */
+static int
+CountOpening(const char *json, int len)
+{
+	int			n = 0;
+
+	for (int i = 0; i < len; i++)
+		n += json[i] == '{' || json[i] == '[';
+	return n;
+}
+
 /*
- * Does the body nest deeper than the parser should follow?  PostgreSQL would
- * refuse it with an error about the stack, which is no answer for a client.
+ * Returns true if the body nests deeper than the parser should follow.
+ * PostgreSQL would refuse it with an error about the stack, which is no answer
+ * for a client.
  */
 bool
 RequestBodyIsTooDeep(const Request *request)
 {
-	const char *text = VARDATA_ANY(request->body);
+	char	   *json = VARDATA_ANY(request->body);
 	int			len = VARSIZE_ANY_EXHDR(request->body);
-	bool		in_string = false;
+	JsonLexContext *lexer;
 	int			depth = 0;
 
-	for (int i = 0; i < len; i++)
+	if (CountOpening(json, len) <= MAX_NESTING)
+		return false;
+	lexer = CompatMakeJsonLexer(json, len, GetDatabaseEncoding());
+	while (depth <= MAX_NESTING && json_lex(lexer) == JSON_SUCCESS &&
+		   lexer->token_type != JSON_TOKEN_END)
 	{
-		char		c = text[i];
-
-		if (in_string)
-		{
-			if (c == '\\')
-				i++;
-			else if (c == '"')
-				in_string = false;
-		}
-		else if (c == '"')
-			in_string = true;
-		else if ((c == '{' || c == '[') && ++depth > MAX_DEPTH)
-			return true;
-		else if (c == '}' || c == ']')
+		if (lexer->token_type == JSON_TOKEN_OBJECT_START ||
+			lexer->token_type == JSON_TOKEN_ARRAY_START)
+			depth++;
+		else if (lexer->token_type == JSON_TOKEN_OBJECT_END ||
+				 lexer->token_type == JSON_TOKEN_ARRAY_END)
 			depth--;
 	}
-	return false;
+	return depth > MAX_NESTING;
 }
 
-/* One etag of a list, without the blanks around it; false: it matches nothing. */
+/* Read an etag without blanks around it; returns false if it can match nothing. */
 static bool
 ParseEtag(const char *tag, int len, bool weak, int64 *etag)
 {
@@ -366,9 +379,9 @@ ParseEtag(const char *tag, int len, bool weak, int64 *etag)
 }
 
 /*
- * The etags of If-Match or If-None-Match: quoted or bare, separated by commas,
- * or "*" for any.  What is no etag of ours matches nothing; weak ones count
- * where the caller says so.
+ * Read the etags of If-Match or If-None-Match: quoted or bare, separated by
+ * commas, or "*" for any.  Other values match nothing.  Weak etags count only if
+ * the caller says so.
  */
 void
 RequestParseEtags(const char *header, bool weak, EtagList *list)

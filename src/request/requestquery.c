@@ -2,7 +2,7 @@
  * requestquery.c
  *		A page of documents: GET of an endpoint.
  *
- * limit, offset and totalCount are ours; every other parameter is a filter.
+ * limit, offset and totalCount are parameters of paging; all others are filters.
  * The page and the count see one state of the database.
  */
 #include "postgres.h"
@@ -12,7 +12,7 @@
 #include "base/report.h"
 #include "engine/session.h"
 #include "miscadmin.h"
-#include "request/request.h"
+#include "request/requestparse.h"
 #include "request/requestquery.h"
 #include "utils/builtins.h"
 #include "verbs/read.h"
@@ -28,7 +28,7 @@ typedef struct Paging
 
 typedef bool (*TakeParameter) (Paging *paging, const char *value);
 
-/* A number from 0 to max. */
+/* Read a number from 0 to max. */
 static bool
 ParseNumber(const char *value, int64 max, int64 *number)
 {
@@ -41,18 +41,21 @@ ParseNumber(const char *value, int64 max, int64 *number)
 	return errno == 0 && *number <= max;
 }
 
+/* Read the parameter "limit". */
 static bool
 TakeLimit(Paging *paging, const char *value)
 {
 	return ParseNumber(value, MAX_LIMIT, &paging->limit);
 }
 
+/* Read the parameter "offset". */
 static bool
 TakeOffset(Paging *paging, const char *value)
 {
 	return ParseNumber(value, PG_INT64_MAX, &paging->offset);
 }
 
+/* Read the parameter "totalCount". */
 static bool
 TakeTotal(Paging *paging, const char *value)
 {
@@ -71,7 +74,7 @@ static const struct
 	{"totalCount", TakeTotal, "true or false"},
 };
 
-/* Which of the parameters of paging is it?  -1: none, it is a filter. */
+/* Look up a parameter of paging; -1 if the name is that of a filter. */
 static int
 FindParameter(const char *name)
 {
@@ -81,7 +84,7 @@ FindParameter(const char *name)
 	return -1;
 }
 
-/* Take the parameters of paging; all that is wrong with them is told at once. */
+/* Read the parameters of paging; everything that is wrong is reported at once. */
 static void
 ReadPaging(const Request *request, Paging *paging)
 {
@@ -111,7 +114,7 @@ ReadPaging(const Request *request, Paging *paging)
 		ProblemRaise(problem, "parameters are not valid");
 }
 
-/* Was a parameter of this name among the ones before? */
+/* Returns true if an earlier parameter has this name. */
 static bool
 WasBefore(const Request *request, int position, const char *name)
 {
@@ -125,55 +128,42 @@ WasBefore(const Request *request, int position, const char *name)
 	return false;
 }
 
-/* [values of all parameters of this name] */
+/* Add an array of the values of all parameters of this name. */
 static void
-AppendValues(StringInfo out, const Request *request, const char *name)
+AddValues(JNode *filters, const Request *request, const char *name)
 {
-	const char *separator = "[";
+	JNode	   *values = JsonTreeAdd(filters, JNODE_ARRAY, name);
 	ListCell   *cell;
 
 	foreach(cell, request->parameters)
 	{
 		const QueryParameter *given = lfirst(cell);
 
-		if (pg_strcasecmp(given->name, name) != 0)
-			continue;
-		appendStringInfoString(out, separator);
-		JsonAppendString(out, given->value);
-		separator = ", ";
+		if (pg_strcasecmp(given->name, name) == 0)
+			JsonTreeAddText(values, JNODE_STRING, NULL, given->value);
 	}
-	appendStringInfoChar(out, ']');
 }
 
-/* The filters as the query functions take them: {name: [any of these]}. */
+/* Returns the filters as the query functions take them: {name: [any of these]}. */
 static JNode *
 FiltersOf(const Request *request)
 {
-	StringInfoData out;
-	const char *separator = "";
-	JsonFault	fault;
+	JNode	   *filters = JsonTreeAdd(NULL, JNODE_OBJECT, NULL);
 	ListCell   *cell;
 
-	initStringInfo(&out);
-	appendStringInfoChar(&out, '{');
 	foreach(cell, request->parameters)
 	{
 		const QueryParameter *given = lfirst(cell);
 
 		CHECK_FOR_INTERRUPTS();
-		if (FindParameter(given->name) >= 0 ||
-			WasBefore(request, foreach_current_index(cell), given->name))
-			continue;
-		appendStringInfoString(&out, separator);
-		JsonAppendString(&out, given->name);
-		appendStringInfoString(&out, ": ");
-		AppendValues(&out, request, given->name);
-		separator = ", ";
+		if (FindParameter(given->name) < 0 &&
+			!WasBefore(request, foreach_current_index(cell), given->name))
+			AddValues(filters, request, given->name);
 	}
-	appendStringInfoChar(&out, '}');
-	return JsonTreeParse(out.data, out.len, &fault);
+	return filters;
 }
 
+/* Append a document to the array of a page, for ReadPage(). */
 static void
 AppendDocument(void *state, const DocumentHeader *header, text *body)
 {
@@ -184,10 +174,10 @@ AppendDocument(void *state, const DocumentHeader *header, text *body)
 	appendBinaryStringInfo(out, VARDATA_ANY(body), VARSIZE_ANY_EXHDR(body));
 }
 
-/* Answer with the documents that match; the body is made in the context. */
+/* Answer with the documents that match; the body is allocated in the context. */
 void
-RequestGetPage(const Request *request, Resource *resource, MemoryContext context,
-			   Response *response)
+RequestQueryPage(const Request *request, Resource *resource, MemoryContext context,
+				 Response *response)
 {
 	MemoryContext saved;
 	StringInfoData out;

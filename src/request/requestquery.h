@@ -8,10 +8,10 @@
 #include "postgres.h"
 
 #include "model/modelcache.h"
-#include "request/request.h"
+#include "request/requestparse.h"
 #include "request/response.h"
 
-extern void RequestGetPage(const Request *request, Resource *resource,
-						   MemoryContext context, Response *response);
+extern void RequestQueryPage(const Request *request, Resource *resource,
+							 MemoryContext context, Response *response);
 
 #endif							/* DMS_REQUESTQUERY_H */

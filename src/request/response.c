@@ -4,15 +4,16 @@
  */
 #include "postgres.h"
 
-#include "base/jsontree.h"
 #include "funcapi.h"
-#include "request/request.h"
+#include "request/requestparse.h"
 #include "request/response.h"
 #include "utils/builtins.h"
+#include "utils/json.h"
 #include "utils/jsonb.h"
 
 PG_FUNCTION_INFO_V1(dms_unavailable_response);
 
+/* Make an empty response. */
 void
 ResponseInit(Response *response)
 {
@@ -20,16 +21,18 @@ ResponseInit(Response *response)
 	initStringInfo(&response->headers);
 }
 
+/* Add a header. */
 void
 ResponseHeader(Response *response, const char *name, const char *value)
 {
 	if (response->headers.len > 0)
 		appendStringInfoString(&response->headers, ", ");
-	JsonAppendString(&response->headers, name);
+	escape_json(&response->headers, name);
 	appendStringInfoString(&response->headers, ": ");
-	JsonAppendString(&response->headers, value);
+	escape_json(&response->headers, value);
 }
 
+/* Make a problem body the answer. */
 static void
 SetProblem(Response *response, int status, const char *body)
 {
@@ -49,9 +52,8 @@ ResponseProblem(Response *response, Problem *problem, const char *correlation_id
 }
 
 /*
- * Answer with the problem that an error tells; false when it is not for the
- * client: errors that are not ours, and those that say that the store is not
- * in order.
+ * Answer with the problem of an error.  Returns false if it is not for the client:
+ * errors that are not ours, and those about the state of the store.
  */
 bool
 ResponseOfError(Response *response, const ErrorData *error, const char *correlation_id)
@@ -66,7 +68,7 @@ ResponseOfError(Response *response, const ErrorData *error, const char *correlat
 	return true;
 }
 
-/* The headers as jsonb. */
+/* Returns the headers as jsonb. */
 Datum
 ResponseHeaders(const Response *response)
 {
@@ -75,7 +77,7 @@ ResponseHeaders(const Response *response)
 	return DirectFunctionCall1(jsonb_in, CStringGetDatum(psprintf("{%s}", response->headers.data)));
 }
 
-/* The answer as a row of dms.response. */
+/* Returns the answer as a row of dms.response. */
 Datum
 ResponseRow(FunctionCallInfo fcinfo, const Response *response)
 {
@@ -92,7 +94,7 @@ ResponseRow(FunctionCallInfo fcinfo, const Response *response)
 	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(descriptor), values, nulls));
 }
 
-/* The answer when all attempts were used up. */
+/* Returns the answer after the last attempt has failed. */
 Datum
 dms_unavailable_response(PG_FUNCTION_ARGS)
 {

@@ -15,7 +15,7 @@
  */
 #include "postgres.h"
 
-#include "base/hash.h"
+#include "base/sha256.h"
 #include "miscadmin.h"
 #include "schema/apiread.h"
 #include "schema/apischema.h"

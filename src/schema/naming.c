@@ -11,7 +11,7 @@
  */
 #include "postgres.h"
 
-#include "base/hash.h"
+#include "base/sha256.h"
 #include "mb/pg_wchar.h"
 #include "schema/naming.h"
 

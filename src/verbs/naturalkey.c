@@ -6,6 +6,7 @@
 
 #include "base/jsontree.h"
 #include "base/lowercase.h"
+#include "base/referentialid.h"
 #include "base/report.h"
 #include "base/uuid.h"
 #include "document/document.h"
@@ -118,7 +119,7 @@ IdentityId(const ResourceModel *model, JNode *identity, pg_uuid_t *id)
 
 		paths[i] = part->path;
 		values[i] = IdentityValue(problem, part, FindGiven(identity, part->path));
-		ambiguous |= values[i] != NULL && ReferentialValueIsAmbiguous(values[i]);
+		ambiguous |= values[i] != NULL && ReferentialIdValueIsAmbiguous(values[i]);
 	}
 	if (problem->count > 0)
 		ProblemRaise(problem, "identity of %s is not valid", model->resource);

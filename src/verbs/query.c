@@ -16,6 +16,7 @@
 
 #include "base/grow.h"
 #include "base/lowercase.h"
+#include "base/referentialid.h"
 #include "base/uuid.h"
 #include "catalog/pg_type.h"
 #include "document/document.h"
@@ -99,7 +100,7 @@ DescriptorIds(DocumentQuery *query, const char *project, const char *resource,
 		const char *uri = LowerInvariant(uris->values[i], strlen(uris->values[i]));
 		pg_uuid_t	id;
 
-		if (ReferentialValueIsAmbiguous(uri))
+		if (ReferentialIdValueIsAmbiguous(uri))
 			continue;
 		ReferentialId(project, resource, 1, &path, &uri, &id);
 		AddId(query, &id);
@@ -151,7 +152,7 @@ ReferenceIds(DocumentQuery *query, const Term *term, int combinations)
 			paths[j] = reference->members[j].identity_path;
 			values[j] = first < j ? values[first] :
 				CombinedValue(&reference->members[j], term->members[j], &rest);
-			ambiguous |= ReferentialValueIsAmbiguous(values[j]);
+			ambiguous |= ReferentialIdValueIsAmbiguous(values[j]);
 		}
 		if (ambiguous)
 			continue;

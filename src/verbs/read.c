@@ -207,7 +207,7 @@ dms_query_documents(PG_FUNCTION_ARGS)
 	int64	   *ids;
 	int			n;
 
-	RequireArguments(fcinfo, lengthof(names), names);
+	ReportRequireArguments(fcinfo, lengthof(names), names);
 	if (PG_GETARG_INT32(3) < 0)
 		ReportError(PROBLEM_ARGUMENT, NULL, "page_limit must not be negative");
 	if (PG_GETARG_INT64(4) < 0)
@@ -231,7 +231,7 @@ dms_count_documents(PG_FUNCTION_ARGS)
 	Resource   *resource;
 	int64		count;
 
-	RequireArguments(fcinfo, lengthof(names), names);
+	ReportRequireArguments(fcinfo, lengthof(names), names);
 	ReadBegin(&session);
 	count = QueryCount(QueryOfArguments(fcinfo, &resource));
 	StoreEnd(&session);

@@ -175,7 +175,7 @@ dms_update_document(PG_FUNCTION_ARGS)
 	WriteResult result;
 	Write		write;
 
-	RequireArguments(fcinfo, lengthof(names), names);
+	ReportRequireArguments(fcinfo, lengthof(names), names);
 	WriteBegin(&session, "dms.update_document()");
 	WriteInit(&write, &result, fcinfo, 2);
 	UpdateDocument(&write, PG_GETARG_UUID_P(0), PG_GETARG_TEXT_PP(1));

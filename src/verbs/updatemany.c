@@ -453,7 +453,7 @@ dms_update_documents(PG_FUNCTION_ARGS)
 	Datum	   *bodies;
 	ErrorContextCallback context;
 
-	RequireArguments(fcinfo, lengthof(names), names);
+	ReportRequireArguments(fcinfo, lengthof(names), names);
 	InitMaterializedSRF(fcinfo, 0);
 	WriteBegin(&session, "dms.update_documents()");
 	TakeArguments(&batch, PG_GETARG_ARRAYTYPE_P(0), PG_GETARG_ARRAYTYPE_P(1), &bodies);

@@ -184,7 +184,7 @@ dms_upsert_document(PG_FUNCTION_ARGS)
 	WriteResult result;
 	Write		write;
 
-	RequireArguments(fcinfo, lengthof(names), names);
+	ReportRequireArguments(fcinfo, lengthof(names), names);
 	WriteBegin(&session, "dms.upsert_document()");
 	WriteInit(&write, &result, fcinfo, 3);
 	write.resource = ModelCacheFind(text_to_cstring(PG_GETARG_TEXT_PP(0)),

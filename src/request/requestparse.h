@@ -1,9 +1,9 @@
 /*
- * request.h
+ * requestparse.h
  *		A request as a front passes it on, taken apart.
  */
-#ifndef DMS_REQUEST_H
-#define DMS_REQUEST_H
+#ifndef DMS_REQUESTPARSE_H
+#define DMS_REQUESTPARSE_H
 
 #include "postgres.h"
 
@@ -61,4 +61,4 @@ extern bool RequestBodyIsBlank(const Request *request);
 extern bool RequestBodyIsTooDeep(const Request *request);
 extern void RequestParseEtags(const char *header, bool weak, EtagList *list);
 
-#endif							/* DMS_REQUEST_H */
+#endif							/* DMS_REQUESTPARSE_H */

@@ -1,0 +1,116 @@
+/*
+ * rebuildedges.c
+ *		dms.rebuild_edges(): repairing dms.ReferenceEdge from reference columns.
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "admin/auditscope.h"
+#include "admin/rebuildedges.h"
+#include "admin/repairsql.h"
+#include "base/faults.h"
+#include "base/report.h"
+#include "document/verify.h"
+#include "engine/result.h"
+#include "engine/session.h"
+#include "engine/statement.h"
+#include "engine/store.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "model/modelcache.h"
+#include "utils/builtins.h"
+#include "utils/timestamp.h"
+
+PG_FUNCTION_INFO_V1(dms_rebuild_edges);
+
+/* Report progress after this many resources, or this much time. */
+#define PROGRESS_STEP 100
+#define PROGRESS_MILLISECONDS 10000
+
+static Statement delete_orphans = {
+	.sql = "DELETE FROM dms.ReferenceEdge AS e WHERE NOT EXISTS"
+	" (SELECT FROM dms.Document AS d WHERE d.DocumentId = e.ParentDocumentId)",
+};
+
+/* Append a query of the documents of a resource, by its root table. */
+static void
+AppendDocuments(StringInfo sql, const ResourceModel *model)
+{
+	appendStringInfo(sql, "SELECT documentid FROM %s",
+					 quote_qualified_identifier(model->tables[0].schema, model->tables[0].name));
+	if (model->kind == RESOURCE_DESCRIPTOR)
+		appendStringInfo(sql, " WHERE discriminator = %s",
+						 quote_literal_cstr(psprintf("%s:%s", model->project, model->resource)));
+}
+
+/*
+ * Repair the edges of all documents of a resource; returns how many were wrong.
+ * Runs with the rights of the store's owner.
+ */
+int64
+RebuildEdgesOf(const ResourceModel *model)
+{
+	StringInfoData wanted;
+	StringInfoData documents;
+	char	   *sql;
+
+	initStringInfo(&wanted);
+	VerifyAppendReferences(&wanted, model, NULL);
+	initStringInfo(&documents);
+	AppendDocuments(&documents, model);
+	sql = RepairSql("repair_edges_statement", 2, (const char *[]) {wanted.data, documents.data});
+	ExecuteWithArgs(sql, 0, NULL, NULL, false);
+	pfree(wanted.data);
+	pfree(documents.data);
+	pfree(sql);
+	return ResultInt64(0, 1);
+}
+
+/* Rebuild the edges of a scope, with a notice now and then. */
+static int64
+RebuildScope(const AuditScope *scope)
+{
+	TimestampTz noticed = GetCurrentTimestamp();
+	int64		repaired = 0;
+
+	for (int i = 0; i < scope->n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		repaired += RebuildEdgesOf(ModelCacheFind(scope->projects[i], scope->resources[i])->model);
+		SPI_freetuptable(SPI_tuptable);
+		if ((i + 1) % PROGRESS_STEP != 0 &&
+			!TimestampDifferenceExceeds(noticed, GetCurrentTimestamp(), PROGRESS_MILLISECONDS))
+			continue;
+		noticed = GetCurrentTimestamp();
+		ereport(NOTICE, (errmsg("rebuilt the edges of %d of %d resources", i + 1, scope->n)));
+	}
+	return repaired;
+}
+
+/*
+ * Make the edges what the reference columns say.  Writers wait at the gate, so
+ * that what is read after it stays true; an older snapshot would not do.
+ */
+Datum
+dms_rebuild_edges(PG_FUNCTION_ARGS)
+{
+	StoreSession session;
+	AuditScope	scope;
+	int64		repaired;
+
+	PreventCommandIfReadOnly("dms.rebuild_edges()");
+	if (IsolationUsesXactSnapshot())
+		ReportError(PROBLEM_NOT_SUPPORTED, "Call it in a transaction that is READ COMMITTED.",
+					"edges cannot be rebuilt under a snapshot that was taken before the writers were stopped");
+	if (!FAULT_SKIP("rebuild_gate"))
+		StoreGate(ShareRowExclusiveLock);
+	StoreBegin(&session, RIGHTS_OF_OWNER);
+	SnapshotBegin();
+	scope = AuditScopeOfArguments(fcinfo);
+	SnapshotEnd();
+	repaired = RebuildScope(&scope);
+	if (PG_ARGISNULL(0) && PG_ARGISNULL(1))
+		repaired += StatementRun(&delete_orphans, NULL, NULL, false, 0);
+	StoreEnd(&session);
+	PG_RETURN_INT64(repaired);
+}

@@ -1,0 +1,14 @@
+/*
+ * rebuildedges.h
+ *		Repairing reference edges.
+ */
+#ifndef DMS_REBUILDEDGES_H
+#define DMS_REBUILDEDGES_H
+
+#include "postgres.h"
+
+#include "model/model.h"
+
+extern int64 RebuildEdgesOf(const ResourceModel *model);
+
+#endif							/* DMS_REBUILDEDGES_H */
