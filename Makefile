@@ -38,7 +38,8 @@ OBJS += $(addprefix src/document/,body.o bodyrules.o edges.o etag.o flatten.o he
 OBJS += $(addprefix src/cascade/,cascade.o cascadeequality.o closure.o edgesources.o \
 	futurenames.o identitylocks.o locks.o newids.o)
 OBJS += $(addprefix src/verbs/,batchresolve.o delete.o filter.o naturalkey.o precondition.o \
-	query.o read.o update.o updatemany.o upsert.o violations.o write.o)
+	query.o read.o update.o updatemany.o upsert.o violations.o write.o \
+	writeguard.o)
 OBJS += $(addprefix src/request/,idempotency.o request.o requestparse.o requestquery.o \
 	response.o)
 OBJS += $(addprefix src/admin/,audit.o diagram.o introspect.o repair.o)

@@ -65,7 +65,7 @@ ResolveUse(Batch *batch, ReferenceUse *use)
 	if (owner != 0)
 	{
 		use->document_id = owner;
-		use->settled = ItemOf(batch, owner)->identity || FAULT_SKIP("inner_share_lock");
+		use->settled = ItemOf(batch, owner)->write.renames || FAULT_SKIP("inner_share_lock");
 	}
 	else if (IdsHave(batch->ids, batch->n, use->document_id))
 		use->document_id = 0;
@@ -76,7 +76,7 @@ ResolveUse(Batch *batch, ReferenceUse *use)
 static void
 SetRows(BatchItem *item)
 {
-	FlattenSetDocumentId(item->write.flat, item->document_id);
+	FlattenSetDocumentId(item->write.flat, item->write.document_id);
 	FlattenSetReferences(item->write.flat);
 }
 
@@ -85,7 +85,7 @@ static bool
 KeepsKey(BatchItem *item)
 {
 	SetRows(item);
-	return RowsSameKey(item->write.resource, item->document_id, item->write.flat);
+	return RowsSameKey(item->write.resource, item->write.document_id, item->write.flat);
 }
 
 /* Does the identity refer to the same documents as before? */
@@ -93,7 +93,7 @@ static bool
 KeepsTargets(BatchItem *item)
 {
 	SetRows(item);
-	return RowsSameTargets(item->write.resource, item->document_id, item->write.flat);
+	return RowsSameTargets(item->write.resource, item->write.document_id, item->write.flat);
 }
 
 /*
@@ -106,7 +106,7 @@ BreaksKey(BatchItem *item)
 {
 	const FlatDocument *flat = item->write.flat;
 
-	if (!item->identity || flat->model->allow_identity_updates)
+	if (!item->write.renames || flat->model->allow_identity_updates)
 		return false;
 	for (int i = 0; i < flat->nuses; i++)
 		if (flat->uses[i].later)
@@ -133,8 +133,8 @@ BatchGatherSeeds(Batch *batch)
 {
 	batch->nseeds = 0;
 	for (int i = 0; i < batch->n; i++)
-		if (batch->by_id[i]->identity)
-			batch->seeds[batch->nseeds++] = batch->by_id[i]->document_id;
+		if (batch->by_id[i]->write.renames)
+			batch->seeds[batch->nseeds++] = batch->by_id[i]->write.document_id;
 }
 
 /*
@@ -146,7 +146,7 @@ BatchResolve(Batch *batch)
 {
 	SnapshotBegin();
 	for (int i = 0; i < batch->n; i++)
-		batch->items[i].identity = WriteIdentityDiffers(&batch->items[i].write, batch->items[i].document_id);
+		batch->items[i].write.renames = WriteIdentityDiffers(&batch->items[i].write, batch->items[i].write.document_id);
 	BatchGatherSeeds(batch);
 	for (batch->position = 0; batch->position < batch->n; batch->position++)
 	{
@@ -246,7 +246,7 @@ NamesFollower(const ReferenceUse *use, const Closure *closure)
  * abstract resource, so there all followers count.
  */
 static int
-FollowerRank(const Batch *batch, const Closure *closure)
+FollowerRank(const Batch *batch)
 {
 	int			rank = -1;
 
@@ -255,7 +255,7 @@ FollowerRank(const Batch *batch, const Closure *closure)
 		const FlatDocument *flat = batch->items[i].write.flat;
 
 		for (int j = 0; j < flat->nuses; j++)
-			if (NamesFollower(&flat->uses[j], closure))
+			if (NamesFollower(&flat->uses[j], batch->closure))
 				rank = Max(rank, flat->uses[j].reference->abstract ? INT_MAX : flat->uses[j].reference->rank);
 	}
 	return rank;
@@ -266,13 +266,13 @@ FollowerRank(const Batch *batch, const Closure *closure)
  * followers are locked for update now, so these references are settled, too.
  */
 static void
-ResolveFollowers(Batch *batch, const Closure *closure)
+ResolveFollowers(Batch *batch)
 {
-	int			rank = FollowerRank(batch, closure);
+	int			rank = FollowerRank(batch);
 
 	if (rank < 0)
 		return;
-	FutureNamesFollow(batch->names, closure, rank);
+	FutureNamesFollow(batch->names, batch->closure, rank);
 	for (int i = 0; i < batch->n; i++)
 	{
 		const FlatDocument *flat = batch->items[i].write.flat;
@@ -281,7 +281,7 @@ ResolveFollowers(Batch *batch, const Closure *closure)
 		{
 			ReferenceUse *use = &flat->uses[j];
 
-			if (!NamesFollower(use, closure))
+			if (!NamesFollower(use, batch->closure))
 				continue;
 			use->document_id = FutureNamesFind(batch->names, &use->referential_id);
 			use->settled = true;
@@ -295,7 +295,7 @@ ResolveFollowers(Batch *batch, const Closure *closure)
  * may still have to refer to another target, if two targets swap their names.
  */
 static void
-CheckItems(Batch *batch, const Closure *closure)
+CheckItems(Batch *batch)
 {
 	SnapshotBegin();
 	for (batch->position = 0; batch->position < batch->n; batch->position++)
@@ -303,7 +303,7 @@ CheckItems(Batch *batch, const Closure *closure)
 		BatchItem  *item = &batch->items[batch->position];
 
 		CheckItem(item);
-		item->key = item->identity || (ClosureHas(closure, item->document_id) && !KeepsTargets(item));
+		item->key = item->write.renames || (ClosureHas(batch->closure, item->write.document_id) && !KeepsTargets(item));
 	}
 	batch->position = -1;
 	SnapshotEnd();
@@ -311,8 +311,8 @@ CheckItems(Batch *batch, const Closure *closure)
 
 /* Resolve what could not be resolved before, and decide, under all locks. */
 void
-BatchResolveAgain(Batch *batch, const Closure *closure)
+BatchResolveAgain(Batch *batch)
 {
-	ResolveFollowers(batch, closure);
-	CheckItems(batch, closure);
+	ResolveFollowers(batch);
+	CheckItems(batch);
 }

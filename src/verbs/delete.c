@@ -154,6 +154,7 @@ RaiseViolated(const Delete *delete, const ErrorData *error)
 	CStringGetTextDatum(error->schema_name), CStringGetTextDatum(error->table_name)};
 	Problem    *problem = ProblemNew(PROBLEM_STILL_REFERENCED);
 
+	problem->cause = error;
 	ExecuteWithArgs("SELECT m.ProjectName, m.ResourceName"
 					" FROM dms.ResourceModel AS m,"
 					" pg_catalog.json_array_elements(m.Model OPERATOR(pg_catalog.->) 'tables') AS t,"

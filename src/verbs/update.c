@@ -18,19 +18,19 @@
 #include "fmgr.h"
 #include "utils/builtins.h"
 #include "verbs/documents.h"
-#include "verbs/violations.h"
 #include "verbs/write.h"
+#include "verbs/writeguard.h"
 
 PG_FUNCTION_INFO_V1(dms_update_document);
 
 /* Lock the document's identity and all that depend on it. */
 static Closure *
-LockClosure(const Write *write, const pg_uuid_t *uuid, int64 document_id)
+LockClosure(const Write *write)
 {
-	Closure    *closure = ClosureLock(&document_id, 1);
+	Closure    *closure = ClosureLock(&write->document_id, 1);
 
-	if (!ClosureHas(closure, document_id))
-		RaiseGone(&write->precondition, uuid);
+	if (!ClosureHas(closure, write->document_id))
+		RaiseGone(&write->precondition, write->uuid);
 	return closure;
 }
 
@@ -53,32 +53,32 @@ KeepsIdentity(const Write *write, int64 document_id)
  * it back.  Returns the closure of a change, or NULL.
  */
 static Closure *
-LockToUpdate(Write *write, const pg_uuid_t *uuid, int64 document_id,
-			 bool identity, DocumentHeader *header)
+LockToUpdate(Write *write, DocumentHeader *header)
 {
-	LockRequest request = {write, document_id, header, KeepsIdentity};
+	LockRequest request = {write, write->document_id, header, KeepsIdentity};
 	Closure    *closure;
 
-	if (!identity)
+	if (!write->renames)
 	{
 		if (WriteLockFound(&request))
 			return NULL;
 		if (!request.found)
-			RaiseGone(&write->precondition, uuid);
+			RaiseGone(&write->precondition, write->uuid);
 		FAULT_PAUSE("after_moved");
 	}
-	closure = LockClosure(write, uuid, document_id);
-	if (!LockDocument(document_id, header))
-		RaiseGone(&write->precondition, uuid);
-	return KeepsIdentity(write, document_id) ? NULL : closure;
+	closure = LockClosure(write);
+	if (!LockDocument(write->document_id, header))
+		RaiseGone(&write->precondition, write->uuid);
+	return KeepsIdentity(write, write->document_id) ? NULL : closure;
 }
 
 /* Update a document by its id; its identity may change. */
 static void
-UpdateById(Write *write, const pg_uuid_t *uuid, int64 document_id, bool identity)
+UpdateById(void *arg)
 {
+	Write	   *write = arg;
 	DocumentHeader header;
-	Closure    *closure = LockToUpdate(write, uuid, document_id, identity, &header);
+	Closure    *closure = LockToUpdate(write, &header);
 
 	PreconditionCheck(&write->precondition, &header);
 	if (closure != NULL)
@@ -86,84 +86,79 @@ UpdateById(Write *write, const pg_uuid_t *uuid, int64 document_id, bool identity
 	WriteLocked(write, &header, closure);
 }
 
-/* The steps of an update behind the gate. */
-static void
-Update(Write *write, const pg_uuid_t *uuid, int64 document_id)
+/*
+ * Resolve everything in one snapshot and, in the same one, look whether the
+ * identity changes, and whether the body is stored already: then nothing else
+ * happens.
+ */
+static bool
+AnswerUnchanged(Write *write)
 {
 	DocumentHeader header;
 	bool		unchanged = false;
-	bool		identity;
 
 	SnapshotBegin();
 	ResolveDocument(write->flat);
-	if (!HeaderRead(document_id, &header))
-		RaiseGone(&write->precondition, uuid);
+	if (!HeaderRead(write->document_id, &header))
+		RaiseGone(&write->precondition, write->uuid);
 	PreconditionCheck(&write->precondition, &header);
-	identity = WriteIdentityDiffers(write, document_id);
-	if (identity)
-		ResolveForgetOld(write->flat, document_id);
-	if (ResolveComplete(write->flat) && !identity)
+	write->renames = WriteIdentityDiffers(write, write->document_id);
+	if (write->renames)
+		ResolveForgetOld(write->flat, write->document_id);
+	else if (ResolveComplete(write->flat))
 	{
-		FlattenSetDocumentId(write->flat, document_id);
+		FlattenSetDocumentId(write->flat, write->document_id);
 		FlattenSetReferences(write->flat);
-		unchanged = RowsUnchanged(write->resource, document_id, write->flat);
+		unchanged = RowsUnchanged(write->resource, write->document_id, write->flat);
 	}
 	ResolveRefuseDescriptors(write->flat);
-	if (identity)
+	if (write->renames)
 		WriteRefuseKeyChange(write);
 	SnapshotEnd();
-	if (unchanged)
-	{
-		WriteFinish(write, WRITE_UNCHANGED, &header);
-		return;
-	}
-	ResolveRefuseReferences(write->flat);
-	if (identity)
-		IdentitiesMakeRoom(&document_id, 1);
-	WriteLockChildren(write, document_id, true);
-	PG_TRY();
-	{
-		UpdateById(write, uuid, document_id, identity);
-	}
-	PG_CATCH();
-	{
-		ViolationRethrow(write->flat);
-	}
-	PG_END_TRY();
+	return unchanged && WriteFinish(write, WRITE_UNCHANGED, &header);
 }
 
-/* Find the document, and what it is. */
-static int64
-FindDocument(Write *write, const pg_uuid_t *uuid)
+/* The steps of an update after the gate. */
+static void
+Update(Write *write)
 {
-	int64		document_id;
+	if (AnswerUnchanged(write))
+		return;
+	ResolveRefuseReferences(write->flat);
+	if (write->renames)
+		IdentitiesMakeRoom(&write->document_id, 1);
+	WriteLockChildren(write);
+	WriteGuarded(UpdateById, WriteDocument, write);
+}
 
-	if (!DocumentFindToWrite(uuid, &document_id, &write->resource))
-		RaiseGone(&write->precondition, uuid);
-	return document_id;
+/* Find the document, and its resource. */
+static void
+FindDocument(Write *write)
+{
+	if (!DocumentFindToWrite(write->uuid, &write->document_id, &write->resource))
+		RaiseGone(&write->precondition, write->uuid);
 }
 
 /*
  * Write a document by its id.  To be called like UpsertDocument(); where the
- * resource is known already, the body is judged before the document is looked
+ * resource is known already, the body is checked before the document is looked
  * for.
  */
 void
 UpdateDocument(Write *write, const pg_uuid_t *uuid, text *document)
 {
-	int64		document_id;
-
+	write->uuid = uuid;
 	if (write->resource != NULL)
 	{
-		WriteTakeBody(write, document, uuid);
-		document_id = FindDocument(write, uuid);
+		WriteTakeBody(write, document);
+		FindDocument(write);
 	}
 	else
 	{
-		document_id = FindDocument(write, uuid);
-		WriteTakeBody(write, document, uuid);
+		FindDocument(write);
+		WriteTakeBody(write, document);
 	}
-	Update(write, uuid, document_id);
+	Update(write);
 }
 
 /* Write a document by its id. */

@@ -34,7 +34,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "verbs/batch.h"
-#include "verbs/violations.h"
+#include "verbs/writeguard.h"
 
 PG_FUNCTION_INFO_V1(dms_update_documents);
 
@@ -51,8 +51,8 @@ TellPosition(void *arg)
 static int
 CompareItems(const void *a, const void *b)
 {
-	int64		left = (*(BatchItem *const *) a)->document_id;
-	int64		right = (*(BatchItem *const *) b)->document_id;
+	int64		left = (*(BatchItem *const *) a)->write.document_id;
+	int64		right = (*(BatchItem *const *) b)->write.document_id;
 
 	return left < right ? -1 : left > right;
 }
@@ -69,7 +69,7 @@ SortItems(Batch *batch)
 	qsort(batch->by_id, batch->n, sizeof(BatchItem *), CompareItems);
 	for (int i = 0; i < batch->n; i++)
 	{
-		batch->ids[i] = batch->by_id[i]->document_id;
+		batch->ids[i] = batch->by_id[i]->write.document_id;
 		if (i > 0 && batch->ids[i - 1] == batch->ids[i])
 			ReportError(PROBLEM_ARGUMENT, NULL, "documents %d and %d of the call are the same",
 						(int) (Min(batch->by_id[i - 1], batch->by_id[i]) - batch->items) + 1,
@@ -98,12 +98,12 @@ FindItems(Batch *batch, Datum uuids)
 	for (int i = 0; i < batch->n; i++)
 	{
 		BatchItem  *item = &batch->items[i];
-		FoundDocument wanted = {.uuid = item->uuid};
+		FoundDocument wanted = {.uuid = item->write.uuid};
 		FoundDocument *it = bsearch(&wanted, found, n, sizeof(FoundDocument), CompareFound);
 
 		if (it == NULL)
-			RaiseGone(&item->write.precondition, item->uuid);
-		item->document_id = it->document_id;
+			RaiseGone(&item->write.precondition, item->write.uuid);
+		item->write.document_id = it->document_id;
 		item->write.resource = it->resource;
 	}
 }
@@ -114,25 +114,25 @@ FindItems(Batch *batch, Datum uuids)
  * again.  If one was to change and is the wanted one by now, it is locked anyway.
  */
 static void
-LockItems(Batch *batch, const Closure *closure)
+LockItems(Batch *batch)
 {
 	for (int i = 0; i < batch->n; i++)
 	{
 		BatchItem  *item = batch->by_id[i];
-		bool		identity;
+		bool		renames;
 
 		batch->position = item - batch->items;
-		if (item->identity && !ClosureHas(closure, item->document_id))
-			RaiseGone(&item->write.precondition, item->uuid);
+		if (item->write.renames && !ClosureHas(batch->closure, item->write.document_id))
+			RaiseGone(&item->write.precondition, item->write.uuid);
 		FAULT_PAUSE("before_item_lock");
-		if (!LockDocument(item->document_id, &item->header))
-			RaiseGone(&item->write.precondition, item->uuid);
+		if (!LockDocument(item->write.document_id, &item->header))
+			RaiseGone(&item->write.precondition, item->write.uuid);
 		SnapshotBegin();
-		identity = WriteIdentityDiffers(&item->write, item->document_id);
+		renames = WriteIdentityDiffers(&item->write, item->write.document_id);
 		SnapshotEnd();
-		if (identity && !item->identity)
+		if (renames && !item->write.renames)
 			BatchRaiseMoved();
-		item->identity = identity;
+		item->write.renames = renames;
 	}
 	batch->position = -1;
 }
@@ -213,7 +213,7 @@ CompareIdentities(const void *a, const void *b)
  * cascade will give the followers their new names.
  */
 static void
-ForgetTaken(const Batch *batch, const Closure *closure)
+ForgetTaken(const Batch *batch)
 {
 	pg_uuid_t  *ids = palloc(sizeof(pg_uuid_t) * 2 * Max(batch->n, 1));
 	int			n = 0;
@@ -223,7 +223,7 @@ ForgetTaken(const Batch *batch, const Closure *closure)
 	{
 		const FlatDocument *flat = batch->items[i].write.flat;
 
-		if (!batch->items[i].identity)
+		if (!batch->items[i].write.renames)
 			continue;
 		ids[n++] = flat->primary;
 		if (flat->model->superclass_resource)
@@ -239,7 +239,7 @@ ForgetTaken(const Batch *batch, const Closure *closure)
 	{
 		int64		id = taken->entries[i].document_id;
 
-		if (ClosureHas(closure, id) && !IdsHave(batch->ids, batch->n, id))
+		if (ClosureHas(batch->closure, id) && !IdsHave(batch->ids, batch->n, id))
 			CascadeForgetIdentity(id);
 	}
 }
@@ -250,7 +250,7 @@ ForgetTaken(const Batch *batch, const Closure *closure)
  * those of a batch of members.
  */
 static void
-MoveIdentities(Batch *batch, const Closure *closure)
+MoveIdentities(Batch *batch)
 {
 	BatchItem **by_identity = palloc(sizeof(BatchItem *) * Max(batch->n, 1));
 
@@ -259,16 +259,16 @@ MoveIdentities(Batch *batch, const Closure *closure)
 	for (int i = 0; i < batch->n; i++)
 	{
 		batch->position = batch->by_id[i] - batch->items;
-		if (batch->by_id[i]->identity)
-			CascadeForgetIdentity(batch->by_id[i]->document_id);
+		if (batch->by_id[i]->write.renames)
+			CascadeForgetIdentity(batch->by_id[i]->write.document_id);
 	}
 	batch->position = -1;
-	ForgetTaken(batch, closure);
+	ForgetTaken(batch);
 	for (int i = 0; i < batch->n; i++)
 	{
 		batch->position = by_identity[i] - batch->items;
-		if (by_identity[i]->identity)
-			CascadeClaimIdentity(by_identity[i]->write.flat, by_identity[i]->document_id);
+		if (by_identity[i]->write.renames)
+			CascadeClaimIdentity(by_identity[i]->write.flat, by_identity[i]->write.document_id);
 	}
 }
 
@@ -284,10 +284,10 @@ WriteItems(Batch *batch)
 
 		CHECK_FOR_INTERRUPTS();
 		batch->position = item - batch->items;
-		FlattenSetDocumentId(flat, item->document_id);
+		FlattenSetDocumentId(flat, item->write.document_id);
 		FlattenSetReferences(flat);
-		item->differs = RowsUpdate(item->write.resource, item->document_id, flat, item->key);
-		item->differs |= EdgesDiff(item->document_id, flat) || item->key;
+		item->differs = RowsUpdate(item->write.resource, item->write.document_id, flat, item->key);
+		item->differs |= EdgesDiff(item->write.document_id, flat) || item->key;
 	}
 	DeferNaturalKeys(batch, "IMMEDIATE");
 }
@@ -301,7 +301,7 @@ WrittenIds(const Batch *batch, int *n)
 	*n = 0;
 	for (int i = 0; i < batch->n; i++)
 		if (batch->by_id[i]->differs)
-			ids[(*n)++] = batch->by_id[i]->document_id;
+			ids[(*n)++] = batch->by_id[i]->write.document_id;
 	return ids;
 }
 
@@ -315,8 +315,8 @@ FinishSame(BatchItem *item)
 	int64		etag = item->header.etag;
 
 	SnapshotBegin();
-	if (!HeaderRead(item->document_id, &item->header))
-		RaiseGone(&item->write.precondition, item->uuid);
+	if (!HeaderRead(item->write.document_id, &item->header))
+		RaiseGone(&item->write.precondition, item->write.uuid);
 	SnapshotEnd();
 	WriteFinish(&item->write, item->header.etag == etag ? WRITE_UNCHANGED : WRITE_UPDATED, &item->header);
 }
@@ -338,9 +338,9 @@ BumpItems(Batch *batch)
 			FinishSame(item);
 			continue;
 		}
-		VerifyEdges(item->write.resource, item->document_id);
+		VerifyEdges(item->write.resource, item->write.document_id);
 		if (!EtagBump(&item->header, item->write.flat->model->version, false))
-			RaiseGone(&item->write.precondition, item->uuid);
+			RaiseGone(&item->write.precondition, item->write.uuid);
 		WriteFinish(&item->write, WRITE_UPDATED, &item->header);
 	}
 }
@@ -350,55 +350,61 @@ BumpItems(Batch *batch)
  * depends on them: nothing happens to the dependents of the others, so their
  * etags must stay.  All of it is locked already.
  */
-static Closure *
-DropSeeds(Batch *batch, Closure *closure)
+static void
+DropSeeds(Batch *batch)
 {
 	int			nseeds = batch->nseeds;
 
 	BatchGatherSeeds(batch);
-	if (batch->nseeds == nseeds || FAULT_SKIP("drop_seeds"))
-		return closure;
-	return ClosureLock(batch->seeds, batch->nseeds);
+	if (batch->nseeds != nseeds && !FAULT_SKIP("drop_seeds"))
+		batch->closure = ClosureLock(batch->seeds, batch->nseeds);
+}
+
+/* Write all documents, as far as constraints may be violated. */
+static void
+WriteBatch(void *arg)
+{
+	Batch	   *batch = arg;
+
+	MoveIdentities(batch);
+	WriteItems(batch);
+}
+
+/* The document that is being written; NULL if it is no single one. */
+static const FlatDocument *
+CurrentDocument(void *arg)
+{
+	const Batch *batch = arg;
+
+	return batch->position >= 0 ? batch->items[batch->position].write.flat : NULL;
 }
 
 /* Lock, write, cascade, bump. */
 static void
 RunBatch(Batch *batch)
 {
-	Closure    *closure;
 	int64	   *written;
 	int			nwritten;
 
 	IdentitiesMakeRoom(batch->seeds, batch->nseeds);
 	BatchLockChildren(batch);
 	FAULT_PAUSE("after_share_locks");
-	closure = ClosureLock(batch->seeds, batch->nseeds);
-	LockItems(batch, closure);
-	BatchResolveAgain(batch, closure);
-	closure = DropSeeds(batch, closure);
+	batch->closure = ClosureLock(batch->seeds, batch->nseeds);
+	LockItems(batch);
+	BatchResolveAgain(batch);
+	DropSeeds(batch);
 	FAULT_PAUSE("before_batch_writes");
-	PG_TRY();
-	{
-		MoveIdentities(batch, closure);
-		WriteItems(batch);
-	}
-	PG_CATCH();
-	{
-		if (batch->position < 0)
-			PG_RE_THROW();
-		ViolationRethrow(batch->items[batch->position].write.flat);
-	}
-	PG_END_TRY();
+	WriteGuarded(WriteBatch, CurrentDocument, batch);
 	batch->position = -1;
 	written = WrittenIds(batch, &nwritten);
 
 	/* They may refer to members only since the look behind the locks. */
 	for (int i = 0; i < nwritten; i++)
-		ClosureAddParent(closure, written[i]);
+		ClosureAddParent(batch->closure, written[i]);
 
 	/* Documents of the call have the identities of their bodies already. */
 	if (batch->nseeds > 0)
-		CascadeRun(closure, batch->ids, batch->n, written, nwritten);
+		CascadeRun(batch->closure, batch->ids, batch->n, written, nwritten);
 	FAULT_PAUSE("before_batch_etags");
 	BumpItems(batch);
 }
@@ -421,7 +427,7 @@ TakeArguments(Batch *batch, ArrayType *uuids, ArrayType *documents, Datum **bodi
 	{
 		if (id_nulls[i] || body_nulls[i])
 			ReportError(PROBLEM_ARGUMENT, NULL, "id or document %d is null", i + 1);
-		batch->items[i].uuid = DatumGetUUIDP(ids[i]);
+		batch->items[i].write.uuid = DatumGetUUIDP(ids[i]);
 		batch->items[i].write.result = &batch->items[i].result;
 	}
 }
@@ -435,8 +441,8 @@ TakeBodies(Batch *batch, Datum *bodies)
 	{
 		BatchItem  *item = &batch->items[batch->position];
 
-		WriteTakeBody(&item->write, DatumGetTextPP(bodies[batch->position]), item->uuid);
-		FutureNamesAdd(batch->names, item->document_id, item->write.flat);
+		WriteTakeBody(&item->write, DatumGetTextPP(bodies[batch->position]));
+		FutureNamesAdd(batch->names, item->write.document_id, item->write.flat);
 	}
 }
 

@@ -18,8 +18,8 @@
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "verbs/documents.h"
-#include "verbs/violations.h"
 #include "verbs/write.h"
+#include "verbs/writeguard.h"
 
 PG_FUNCTION_INFO_V1(dms_upsert_document);
 
@@ -51,10 +51,10 @@ OwnsIdentity(const Write *write, int64 document_id)
  * upsert would write into a document that was renamed while it waited.
  */
 static bool
-UpdateFound(Write *write, int64 document_id)
+UpdateFound(Write *write)
 {
 	DocumentHeader header;
-	LockRequest request = {write, document_id, &header, OwnsIdentity};
+	LockRequest request = {write, write->document_id, &header, OwnsIdentity};
 
 	return WriteLockFound(&request) && WriteLocked(write, &header, NULL);
 }
@@ -64,18 +64,19 @@ UpdateFound(Write *write, int64 document_id)
  * for the document would never end.
  */
 static void
-RefuseOrphan(const Write *write, int64 document_id)
+RefuseOrphan(const Write *write)
 {
 	DocumentHeader header;
 	bool		orphan;
 
 	SnapshotBegin();
-	orphan = ResolveOwn(write->flat) == document_id && !HeaderRead(document_id, &header);
+	orphan = ResolveOwn(write->flat) == write->document_id && !HeaderRead(write->document_id, &header);
 	SnapshotEnd();
 	if (orphan)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg("document " INT64_FORMAT " has an identity, but no row in dms.Document", document_id),
+				 errmsg("document " INT64_FORMAT " has an identity, but no row in dms.Document",
+						write->document_id),
 				 errhint("dms.audit() lists what is wrong in the store.")));
 }
 
@@ -85,8 +86,10 @@ RefuseOrphan(const Write *write, int64 document_id)
  * so many in a row mean that the table does not say twice the same.
  */
 static void
-ClaimOrFind(Write *write, int64 document_id)
+ClaimOrFind(void *arg)
 {
+	Write	   *write = arg;
+
 	for (int attempt = 0;; attempt++)
 	{
 		CHECK_FOR_INTERRUPTS();
@@ -95,22 +98,22 @@ ClaimOrFind(Write *write, int64 document_id)
 					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 					 errmsg("could not serialize access: the identity was claimed and given up %d times while it was being written",
 							MAX_ATTEMPTS)));
-		if (document_id == 0)
+		if (write->document_id == 0)
 		{
 			PreconditionCheckAbsent(&write->precondition);
 			if (WriteNew(write))
 				return;
 			FAULT_PAUSE("after_lost_claim");
-			document_id = FindOwn(write);
-			if (document_id == 0 && FAULT_SKIP("claim_again"))
+			write->document_id = FindOwn(write);
+			if (write->document_id == 0 && FAULT_SKIP("claim_again"))
 				elog(ERROR, "identity was claimed once only");
-			if (document_id == 0)
+			if (write->document_id == 0)
 				continue;
 		}
-		if (UpdateFound(write, document_id))
+		if (UpdateFound(write))
 			return;
-		RefuseOrphan(write, document_id);
-		document_id = FindOwn(write);
+		RefuseOrphan(write);
+		write->document_id = FindOwn(write);
 	}
 }
 
@@ -119,21 +122,21 @@ ClaimOrFind(Write *write, int64 document_id)
  * body is what is stored already: then nothing else happens.
  */
 static bool
-AnswerUnchanged(Write *write, int64 *document_id)
+AnswerUnchanged(Write *write)
 {
 	DocumentHeader header;
 	bool		unchanged = false;
 
 	SnapshotBegin();
-	*document_id = ResolveDocument(write->flat);
-	if (*document_id != 0 && HeaderRead(*document_id, &header))
+	write->document_id = ResolveDocument(write->flat);
+	if (write->document_id != 0 && HeaderRead(write->document_id, &header))
 	{
 		PreconditionCheck(&write->precondition, &header);
 		if (ResolveComplete(write->flat))
 		{
-			FlattenSetDocumentId(write->flat, *document_id);
+			FlattenSetDocumentId(write->flat, write->document_id);
 			FlattenSetReferences(write->flat);
-			unchanged = RowsUnchanged(write->resource, *document_id, write->flat);
+			unchanged = RowsUnchanged(write->resource, write->document_id, write->flat);
 		}
 	}
 	else
@@ -146,22 +149,12 @@ AnswerUnchanged(Write *write, int64 *document_id)
 static void
 Upsert(Write *write)
 {
-	int64		document_id;
-
-	if (AnswerUnchanged(write, &document_id))
+	if (AnswerUnchanged(write))
 		return;
 	ResolveRefuseDescriptors(write->flat);
 	ResolveRefuseReferences(write->flat);
-	WriteLockChildren(write, document_id, false);
-	PG_TRY();
-	{
-		ClaimOrFind(write, document_id);
-	}
-	PG_CATCH();
-	{
-		ViolationRethrow(write->flat);
-	}
-	PG_END_TRY();
+	WriteLockChildren(write);
+	WriteGuarded(ClaimOrFind, WriteDocument, write);
 }
 
 /*
@@ -171,7 +164,7 @@ Upsert(Write *write)
 void
 UpsertDocument(Write *write, text *document)
 {
-	WriteTakeBody(write, document, NULL);
+	WriteTakeBody(write, document);
 	Upsert(write);
 }
 

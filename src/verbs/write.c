@@ -91,14 +91,14 @@ RaiseGone(const Precondition *precondition, const pg_uuid_t *uuid)
  * needs a lock then like any other.
  */
 void
-WriteLockChildren(Write *write, int64 document_id, bool by_id)
+WriteLockChildren(Write *write)
 {
 	DocumentHeader header;
 
-	if (LockChildren(write->flat, by_id ? document_id : 0))
+	if (LockChildren(write->flat, write->uuid ? write->document_id : 0))
 		return;
 	SnapshotBegin();
-	if (document_id != 0 && HeaderRead(document_id, &header))
+	if (write->document_id != 0 && HeaderRead(write->document_id, &header))
 		PreconditionCheck(&write->precondition, &header);
 	else
 		PreconditionCheckAbsent(&write->precondition);
@@ -285,7 +285,7 @@ WriteRefuseKeyChange(const Write *write)
 	ProblemRaise(problem, "identity of %s cannot be changed", model->resource);
 }
 
-/* An id in the body of an update must be that of the document. */
+/* Refuse an id in the body of an update that is not that of the document. */
 static void
 CheckBodyId(const char *id, const pg_uuid_t *uuid)
 {
@@ -299,23 +299,27 @@ CheckBodyId(const char *id, const pg_uuid_t *uuid)
 	ProblemRaise(problem, "id in the document differs from the document to update");
 }
 
-/*
- * Parse, canonicalise, check and flatten a body; with the id of the document
- * that it is for, if that is known.
- */
+/* Parse, canonicalise, check and flatten a body. */
 void
-WriteTakeBody(Write *write, text *document, const pg_uuid_t *uuid)
+WriteTakeBody(Write *write, text *document)
 {
 	const ResourceModel *model = write->resource->model;
 	const char *id;
 	JNode	   *body = BodyParse(VARDATA_ANY(document), VARSIZE_ANY_EXHDR(document),
-								 uuid ? BODY_FOR_UPDATE : BODY_FOR_UPSERT, &id);
+								 write->uuid ? BODY_FOR_UPDATE : BODY_FOR_UPSERT, &id);
 
 	BodyCheck(model, body, write->id_required && id == NULL);
-	if (uuid != NULL)
-		CheckBodyId(id, uuid);
+	if (write->uuid != NULL)
+		CheckBodyId(id, write->uuid);
 	BodyCheckRules(model, body);
 	write->flat = Flatten(model, body);
+}
+
+/* The document of a write, for WriteGuarded(). */
+const FlatDocument *
+WriteDocument(void *write)
+{
+	return ((Write *) write)->flat;
 }
 
 /* The columns of dms.write_result. */

@@ -34,8 +34,11 @@ typedef struct WriteResult
 typedef struct Write
 {
 	Resource   *resource;
-	FlatDocument *flat;
+	const pg_uuid_t *uuid;		/* of a write by id; NULL: by identity */
+	int64		document_id;	/* the document to write; 0: not found */
+	bool		renames;		/* its identity changes */
 	bool		id_required;	/* the body of an update must name its id */
+	FlatDocument *flat;
 	Precondition precondition;
 	WriteResult *result;
 } Write;
@@ -54,13 +57,14 @@ typedef struct LockRequest
 extern void WriteBegin(StoreSession *session, const char *function);
 extern void WriteInit(Write *write, WriteResult *result, FunctionCallInfo fcinfo,
 					  int if_match_argument);
-extern void WriteTakeBody(Write *write, text *document, const pg_uuid_t *uuid);
+extern void WriteTakeBody(Write *write, text *document);
+extern const FlatDocument *WriteDocument(void *write);
 extern bool WriteIdentityDiffers(const Write *write, int64 document_id);
 extern void WriteRefuseKeyChange(const Write *write);
 extern bool WriteLockFound(LockRequest *request);
 extern bool WriteNew(Write *write);
 extern bool WriteLocked(Write *write, DocumentHeader *header, const Closure *closure);
-extern void WriteLockChildren(Write *write, int64 document_id, bool by_id);
+extern void WriteLockChildren(Write *write);
 extern bool WriteFinish(Write *write, WriteOutcome outcome,
 						const DocumentHeader *header);
 extern void WriteResultValues(const WriteResult *result, Datum *values);
