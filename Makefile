@@ -39,7 +39,7 @@ OBJS += $(addprefix src/cascade/,cascade.o cascadeequality.o closure.o edgesourc
 	futurenames.o identitylocks.o locks.o newids.o)
 OBJS += $(addprefix src/verbs/,batchresolve.o delete.o filter.o naturalkey.o precondition.o \
 	query.o read.o update.o updatemany.o upsert.o violations.o write.o \
-	writeguard.o)
+	writeguard.o writeresult.o)
 OBJS += $(addprefix src/request/,idempotency.o request.o requestparse.o requestquery.o \
 	response.o)
 OBJS += $(addprefix src/admin/,audit.o diagram.o introspect.o repair.o)

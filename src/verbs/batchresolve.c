@@ -76,8 +76,7 @@ ResolveUse(Batch *batch, ReferenceUse *use)
 static void
 SetRows(BatchItem *item)
 {
-	FlattenSetDocumentId(item->write.flat, item->write.document_id);
-	FlattenSetReferences(item->write.flat);
+	FlattenSetIds(item->write.flat, item->write.document_id);
 }
 
 /* Do the columns that make up the identity keep their values? */

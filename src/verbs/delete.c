@@ -225,7 +225,7 @@ RunDelete(const Delete *delete)
 
 	SnapshotBegin();
 	if (!HeaderRead(delete->document_id, &header))
-		RaiseGone(&delete->precondition, delete->uuid);
+		PreconditionRaiseGone(&delete->precondition, delete->uuid);
 	PreconditionCheck(&delete->precondition, &header);
 	RefuseReferenced(delete);
 	SnapshotEnd();
@@ -234,7 +234,7 @@ RunDelete(const Delete *delete)
 		/* The document before its rows: all who write it take them so. */
 		if (!LockIdentityFirst(delete->document_id) ||
 			(!FAULT_SKIP("document_first") && !LockDocument(delete->document_id, &header)))
-			RaiseGone(&delete->precondition, delete->uuid);
+			PreconditionRaiseGone(&delete->precondition, delete->uuid);
 		PreconditionCheck(&delete->precondition, &header);
 		LockKeyRows(delete);
 	}
@@ -247,7 +247,7 @@ RunDelete(const Delete *delete)
 	/* The delete judged the etag: it is gone, or not what was expected. */
 	SnapshotBegin();
 	if (!HeaderRead(delete->document_id, &header))
-		RaiseGone(&delete->precondition, delete->uuid);
+		PreconditionRaiseGone(&delete->precondition, delete->uuid);
 	PreconditionCheck(&delete->precondition, &header);
 	ereport(ERROR,
 			(errcode(ERRCODE_DATA_CORRUPTED),
@@ -265,7 +265,7 @@ DeleteDocument(Resource *resource, const pg_uuid_t *uuid, const Precondition *pr
 	Delete		delete = {.resource = resource,.uuid = uuid,.precondition = *precondition};
 
 	if (!DocumentFindToWrite(uuid, &delete.document_id, &delete.resource))
-		RaiseGone(precondition, uuid);
+		PreconditionRaiseGone(precondition, uuid);
 	return RunDelete(&delete);
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/faults.h"
 #include "base/report.h"
+#include "base/uuid.h"
 #include "verbs/precondition.h"
 
 /* The document must have this etag. */
@@ -57,4 +58,15 @@ PreconditionCheckAbsent(const Precondition *precondition)
 {
 	if (precondition->match.given)
 		RaiseMismatch();
+}
+
+/*
+ * Report that there is no such document; if the caller has read an etag of it,
+ * that it was changed.
+ */
+void
+PreconditionRaiseGone(const Precondition *precondition, const pg_uuid_t *uuid)
+{
+	PreconditionCheckAbsent(precondition);
+	ReportError(PROBLEM_NO_DOCUMENT, NULL, "there is no document %s", UuidText(uuid));
 }

@@ -28,6 +28,8 @@ extern void PreconditionSetMatch(Precondition *precondition, int64 etag);
 extern void PreconditionCheck(const Precondition *precondition,
 							  const DocumentHeader *header);
 extern void PreconditionCheckAbsent(const Precondition *precondition);
+extern void PreconditionRaiseGone(const Precondition *precondition,
+								  const pg_uuid_t *uuid) pg_attribute_noreturn();
 extern bool EtagListHas(const EtagList *list, int64 etag);
 
 #endif							/* DMS_PRECONDITION_H */

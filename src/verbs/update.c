@@ -9,9 +9,12 @@
 
 #include "base/faults.h"
 #include "base/report.h"
+#include "cascade/cascade.h"
+#include "cascade/closure.h"
 #include "cascade/identitylocks.h"
 #include "cascade/locks.h"
 #include "catalog/pg_type.h"
+#include "document/edges.h"
 #include "document/resolve.h"
 #include "document/rows.h"
 #include "engine/plan.h"
@@ -30,7 +33,7 @@ LockClosure(const Write *write)
 	Closure    *closure = ClosureLock(&write->document_id, 1);
 
 	if (!ClosureHas(closure, write->document_id))
-		RaiseGone(&write->precondition, write->uuid);
+		PreconditionRaiseGone(&write->precondition, write->uuid);
 	return closure;
 }
 
@@ -55,21 +58,53 @@ KeepsIdentity(const Write *write, int64 document_id)
 static Closure *
 LockToUpdate(Write *write, DocumentHeader *header)
 {
-	LockRequest request = {write, write->document_id, header, KeepsIdentity};
 	Closure    *closure;
 
 	if (!write->renames)
 	{
-		if (WriteLockFound(&request))
+		WriteLock	lock = WriteLockFound(write, header);
+
+		if (lock == WRITE_LOCKED)
 			return NULL;
-		if (!request.found)
-			RaiseGone(&write->precondition, write->uuid);
+		if (lock == WRITE_GONE)
+			PreconditionRaiseGone(&write->precondition, write->uuid);
 		FAULT_PAUSE("after_moved");
 	}
 	closure = LockClosure(write);
 	if (!LockDocument(write->document_id, header))
-		RaiseGone(&write->precondition, write->uuid);
+		PreconditionRaiseGone(&write->precondition, write->uuid);
 	return KeepsIdentity(write, write->document_id) ? NULL : closure;
+}
+
+/*
+ * Claim the new identity of a document.  That comes before the root row, whose
+ * natural key is unique too, so that there is one queue for each key.
+ */
+static void
+MoveIdentity(const Write *write)
+{
+	if (FAULT_SKIP("claim_first"))
+	{
+		RowsUpdate(write->resource, write->document_id, write->flat, true);
+		FAULT_PAUSE("between_claim_and_root");
+	}
+	CascadeForgetIdentity(write->document_id);
+	CascadeClaimIdentity(write->flat, write->document_id);
+	if (!FAULT_SKIP("claim_first"))
+		FAULT_PAUSE("between_claim_and_root");
+}
+
+/* Write a document that is locked, and let its closure follow its new identity. */
+static void
+Rename(Write *write, DocumentHeader *header, const Closure *closure)
+{
+	FAULT_PAUSE("behind_self_lock");
+	FlattenSetIds(write->flat, write->document_id);
+	MoveIdentity(write);
+	RowsUpdate(write->resource, write->document_id, write->flat, true);
+	EdgesDiff(write->document_id, write->flat);
+	CascadeRun(closure, &write->document_id, 1, &write->document_id, 1);
+	WriteBump(write, header);
 }
 
 /* Update a document by its id; its identity may change. */
@@ -81,9 +116,13 @@ UpdateById(void *arg)
 	Closure    *closure = LockToUpdate(write, &header);
 
 	PreconditionCheck(&write->precondition, &header);
-	if (closure != NULL)
-		WriteRefuseKeyChange(write);
-	WriteLocked(write, &header, closure);
+	if (closure == NULL)
+	{
+		WriteLocked(write, &header);
+		return;
+	}
+	WriteRefuseKeyChange(write);
+	Rename(write, &header, closure);
 }
 
 /*
@@ -100,22 +139,23 @@ AnswerUnchanged(Write *write)
 	SnapshotBegin();
 	ResolveDocument(write->flat);
 	if (!HeaderRead(write->document_id, &header))
-		RaiseGone(&write->precondition, write->uuid);
+		PreconditionRaiseGone(&write->precondition, write->uuid);
 	PreconditionCheck(&write->precondition, &header);
 	write->renames = WriteIdentityDiffers(write, write->document_id);
 	if (write->renames)
 		ResolveForgetOld(write->flat, write->document_id);
 	else if (ResolveComplete(write->flat))
 	{
-		FlattenSetDocumentId(write->flat, write->document_id);
-		FlattenSetReferences(write->flat);
+		FlattenSetIds(write->flat, write->document_id);
 		unchanged = RowsUnchanged(write->resource, write->document_id, write->flat);
 	}
 	ResolveRefuseDescriptors(write->flat);
 	if (write->renames)
 		WriteRefuseKeyChange(write);
 	SnapshotEnd();
-	return unchanged && WriteFinish(write, WRITE_UNCHANGED, &header);
+	if (unchanged)
+		WriteFinish(write, WRITE_UNCHANGED, &header);
+	return unchanged;
 }
 
 /* The steps of an update after the gate. */
@@ -136,7 +176,7 @@ static void
 FindDocument(Write *write)
 {
 	if (!DocumentFindToWrite(write->uuid, &write->document_id, &write->resource))
-		RaiseGone(&write->precondition, write->uuid);
+		PreconditionRaiseGone(&write->precondition, write->uuid);
 }
 
 /*

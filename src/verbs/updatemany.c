@@ -22,10 +22,8 @@
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_type.h"
 #include "document/edges.h"
-#include "document/etag.h"
 #include "document/resolve.h"
 #include "document/rows.h"
-#include "document/verify.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "utils/array.h"
@@ -102,7 +100,7 @@ FindItems(Batch *batch, Datum uuids)
 		FoundDocument *it = bsearch(&wanted, found, n, sizeof(FoundDocument), CompareFound);
 
 		if (it == NULL)
-			RaiseGone(&item->write.precondition, item->write.uuid);
+			PreconditionRaiseGone(&item->write.precondition, item->write.uuid);
 		item->write.document_id = it->document_id;
 		item->write.resource = it->resource;
 	}
@@ -123,10 +121,10 @@ LockItems(Batch *batch)
 
 		batch->position = item - batch->items;
 		if (item->write.renames && !ClosureHas(batch->closure, item->write.document_id))
-			RaiseGone(&item->write.precondition, item->write.uuid);
+			PreconditionRaiseGone(&item->write.precondition, item->write.uuid);
 		FAULT_PAUSE("before_item_lock");
 		if (!LockDocument(item->write.document_id, &item->header))
-			RaiseGone(&item->write.precondition, item->write.uuid);
+			PreconditionRaiseGone(&item->write.precondition, item->write.uuid);
 		SnapshotBegin();
 		renames = WriteIdentityDiffers(&item->write, item->write.document_id);
 		SnapshotEnd();
@@ -284,8 +282,7 @@ WriteItems(Batch *batch)
 
 		CHECK_FOR_INTERRUPTS();
 		batch->position = item - batch->items;
-		FlattenSetDocumentId(flat, item->write.document_id);
-		FlattenSetReferences(flat);
+		FlattenSetIds(flat, item->write.document_id);
 		item->differs = RowsUpdate(item->write.resource, item->write.document_id, flat, item->key);
 		item->differs |= EdgesDiff(item->write.document_id, flat) || item->key;
 	}
@@ -316,16 +313,12 @@ FinishSame(BatchItem *item)
 
 	SnapshotBegin();
 	if (!HeaderRead(item->write.document_id, &item->header))
-		RaiseGone(&item->write.precondition, item->write.uuid);
+		PreconditionRaiseGone(&item->write.precondition, item->write.uuid);
 	SnapshotEnd();
 	WriteFinish(&item->write, item->header.etag == etag ? WRITE_UNCHANGED : WRITE_UPDATED, &item->header);
 }
 
-/*
- * The last statements: etags, ascending.  A document that is not there any more
- * was deleted by a trigger of the tables' owner, behind our lock: what was
- * written since would belong to nothing.
- */
+/* Bump the etags, in ascending order of ids. */
 static void
 BumpItems(Batch *batch)
 {
@@ -338,10 +331,7 @@ BumpItems(Batch *batch)
 			FinishSame(item);
 			continue;
 		}
-		VerifyEdges(item->write.resource, item->write.document_id);
-		if (!EtagBump(&item->header, item->write.flat->model->version, false))
-			RaiseGone(&item->write.precondition, item->write.uuid);
-		WriteFinish(&item->write, WRITE_UPDATED, &item->header);
+		WriteBump(&item->write, &item->header);
 	}
 }
 
@@ -451,7 +441,6 @@ Datum
 dms_update_documents(PG_FUNCTION_ARGS)
 {
 	static const char *const names[] = {"document_uuids", "documents"};
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	Batch		batch = {.position = -1};
 	StoreSession session;
 	Datum	   *bodies;
@@ -472,13 +461,7 @@ dms_update_documents(PG_FUNCTION_ARGS)
 	RunBatch(&batch);
 	error_context_stack = context.previous;
 	for (int i = 0; i < batch.n; i++)
-	{
-		Datum		values[WRITE_RESULT_COLUMNS];
-		bool		nulls[WRITE_RESULT_COLUMNS] = {false};
-
-		WriteResultValues(&batch.items[i].result, values);
-		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
-	}
+		WriteResultPut(fcinfo, &batch.items[i].result);
 	StoreEnd(&session);
 	PG_RETURN_NULL();
 }

@@ -26,25 +26,6 @@ PG_FUNCTION_INFO_V1(dms_upsert_document);
 /* An identity that moves away so often is not worth another look. */
 #define MAX_ATTEMPTS 100
 
-/* The document that has the identity now; 0: none. */
-static int64
-FindOwn(const Write *write)
-{
-	int64		found;
-
-	SnapshotBegin();
-	found = ResolveOwn(write->flat);
-	SnapshotEnd();
-	return found;
-}
-
-/* Does the identity still belong to the document? */
-static bool
-OwnsIdentity(const Write *write, int64 document_id)
-{
-	return FAULT_SKIP("self_look") || FindOwn(write) == document_id;
-}
-
 /*
  * Update the document that had the identity when we looked; false when it is
  * gone, or has another identity by now.  Without the look behind the lock, an
@@ -54,9 +35,11 @@ static bool
 UpdateFound(Write *write)
 {
 	DocumentHeader header;
-	LockRequest request = {write, write->document_id, &header, OwnsIdentity};
 
-	return WriteLockFound(&request) && WriteLocked(write, &header, NULL);
+	if (WriteLockFound(write, &header) != WRITE_LOCKED)
+		return false;
+	WriteLocked(write, &header);
+	return true;
 }
 
 /*
@@ -104,7 +87,7 @@ ClaimOrFind(void *arg)
 			if (WriteNew(write))
 				return;
 			FAULT_PAUSE("after_lost_claim");
-			write->document_id = FindOwn(write);
+			write->document_id = WriteFindOwn(write);
 			if (write->document_id == 0 && FAULT_SKIP("claim_again"))
 				elog(ERROR, "identity was claimed once only");
 			if (write->document_id == 0)
@@ -113,7 +96,7 @@ ClaimOrFind(void *arg)
 		if (UpdateFound(write))
 			return;
 		RefuseOrphan(write);
-		write->document_id = FindOwn(write);
+		write->document_id = WriteFindOwn(write);
 	}
 }
 
@@ -134,15 +117,16 @@ AnswerUnchanged(Write *write)
 		PreconditionCheck(&write->precondition, &header);
 		if (ResolveComplete(write->flat))
 		{
-			FlattenSetDocumentId(write->flat, write->document_id);
-			FlattenSetReferences(write->flat);
+			FlattenSetIds(write->flat, write->document_id);
 			unchanged = RowsUnchanged(write->resource, write->document_id, write->flat);
 		}
 	}
 	else
 		PreconditionCheckAbsent(&write->precondition);
 	SnapshotEnd();
-	return unchanged && WriteFinish(write, WRITE_UNCHANGED, &header);
+	if (unchanged)
+		WriteFinish(write, WRITE_UNCHANGED, &header);
+	return unchanged;
 }
 
 /* The steps of an upsert behind the gate. */
