@@ -26,7 +26,7 @@ DATA = $(notdir $(wildcard $(TOP)/dms--*.sql))
 # tools/layers sees to that.
 OBJS = src/dms.o
 OBJS += $(addprefix src/base/,datetime.o decimal.o faults.o grow.o hash.o ids.o jsontree.o \
-	lowercase.o pattern.o report.o uuid.o words.o)
+	jsontreebuild.o lowercase.o pattern.o report.o uuid.o words.o)
 OBJS += $(addprefix src/engine/,cursors.o keyscan.o keywrite.o ownercode.o plan.o restrict.o safefunction.o store.o)
 OBJS += $(addprefix src/model/,edgename.o jsonwrite.o modelcache.o modelsound.o modelstore.o \
 	value.o)
@@ -38,7 +38,7 @@ OBJS += $(addprefix src/document/,body.o bodyrules.o edges.o etag.o flatten.o he
 OBJS += $(addprefix src/cascade/,cascade.o cascadeequality.o closure.o edgesources.o \
 	futurenames.o identitylocks.o locks.o newids.o)
 OBJS += $(addprefix src/verbs/,batchresolve.o delete.o filter.o naturalkey.o precondition.o \
-	query.o read.o update.o updatemany.o upsert.o violations.o write.o \
+	query.o querysql.o queryterms.o read.o update.o updatemany.o upsert.o violations.o write.o \
 	writeguard.o writeresult.o)
 OBJS += $(addprefix src/request/,idempotency.o request.o requestparse.o requestquery.o \
 	response.o)

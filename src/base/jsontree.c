@@ -20,28 +20,50 @@ typedef struct TreeBuilder
 	const char *name;			/* the member name just read */
 } TreeBuilder;
 
-/* Append a new node to whatever is open. */
+/*
+ * Make a node that is the last child of the parent, or a root if there is no
+ * parent.  Only a member of an object has a name.
+ */
+JNode *
+JsonTreeAdd(JNode *parent, JNodeKind kind, const char *name)
+{
+	JNode	   *node = palloc0(sizeof(JNode));
+
+	node->kind = kind;
+	node->name = name;
+	node->parent = parent;
+	if (parent == NULL)
+		return node;
+	node->index = parent->nchildren++;
+	if (parent->last)
+		parent->last->next = node;
+	else
+		parent->first = node;
+	parent->last = node;
+	return node;
+}
+
+/* As JsonTreeAdd(), for a string or the text of a number. */
+JNode *
+JsonTreeAddText(JNode *parent, JNodeKind kind, const char *name, const char *value)
+{
+	JNode	   *node = JsonTreeAdd(parent, kind, name);
+
+	node->text = value;
+	node->length = strlen(value);
+	return node;
+}
+
+/* Add a node to the innermost open container. */
 static JNode *
 AddNode(TreeBuilder *builder, JNodeKind kind)
 {
-	JNode	   *node = palloc0(sizeof(JNode));
 	JNode	   *parent = builder->open;
+	bool		member = parent != NULL && parent->kind == JNODE_OBJECT;
+	JNode	   *node = JsonTreeAdd(parent, kind, member ? builder->name : NULL);
 
-	node->kind = kind;
-	node->parent = parent;
 	if (parent == NULL)
 		builder->root = node;
-	else
-	{
-		if (parent->kind == JNODE_OBJECT)
-			node->name = builder->name;
-		node->index = parent->nchildren++;
-		if (parent->last)
-			parent->last->next = node;
-		else
-			parent->first = node;
-		parent->last = node;
-	}
 	return node;
 }
 

@@ -50,6 +50,9 @@ typedef struct JsonFault
 } JsonFault;
 
 extern JNode *JsonTreeParse(const char *text, int len, JsonFault *fault);
+extern JNode *JsonTreeAdd(JNode *parent, JNodeKind kind, const char *name);
+extern JNode *JsonTreeAddText(JNode *parent, JNodeKind kind, const char *name,
+							  const char *value);
 extern JNode *JsonTreeMember(const JNode *object, const char *name);
 extern char *JsonTreePath(const JNode *node);
 extern JNode *JsonTreeAt(JNode *root, const char *path);

@@ -10,6 +10,7 @@
 #include "postgres.h"
 
 #include "base/faults.h"
+#include "base/jsontreebuild.h"
 #include "base/report.h"
 #include "base/uuid.h"
 #include "catalog/pg_type.h"
@@ -21,7 +22,6 @@
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
-#include "utils/jsonb.h"
 #include "utils/memutils.h"
 #include "utils/uuid.h"
 #include "verbs/read.h"
@@ -169,21 +169,15 @@ dms_get_document(PG_FUNCTION_ARGS)
 static DocumentQuery *
 QueryOfArguments(FunctionCallInfo fcinfo, Resource **resource)
 {
-	Jsonb	   *filters = PG_GETARG_JSONB_P(2);
-	char	   *json = JsonbToCString(NULL, &filters->root, VARSIZE(filters));
-	JsonFault	fault;
-	JNode	   *tree;
-	Filter	   *read;
+	Filter	   *filters;
 	int			n;
 
 	*resource = ResourceFind(text_to_cstring(PG_GETARG_TEXT_PP(0)),
 							 text_to_cstring(PG_GETARG_TEXT_PP(1)));
 	ResourceRefuseAbstract(*resource);
-	tree = JsonTreeParse(json, strlen(json), &fault);
-	if (tree == NULL)
-		ReportError(PROBLEM_ARGUMENT, NULL, "filters are not valid: %s", fault.message);
-	read = FiltersRead((*resource)->model, tree, FILTER_IDS_STRICT, &n);
-	return QueryMake(*resource, read, n);
+	filters = FiltersRead((*resource)->model, JsonTreeBuild(PG_GETARG_JSONB_P(2)),
+						  FILTER_IDS_STRICT, &n);
+	return QueryMake(*resource, filters, n);
 }
 
 /* The number of the document to go on behind; 0 without one. */
