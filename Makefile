@@ -37,8 +37,8 @@ OBJS += $(addprefix src/document/,body.o bodyrules.o edges.o etag.o flatten.o he
 	verify.o)
 OBJS += $(addprefix src/cascade/,cascade.o cascadeequality.o closure.o edgesources.o \
 	futurenames.o identitylocks.o locks.o newids.o)
-OBJS += $(addprefix src/verbs/,batchresolve.o delete.o filter.o naturalkey.o precondition.o \
-	query.o querysql.o queryterms.o read.o update.o updatemany.o upsert.o violations.o write.o \
+OBJS += $(addprefix src/verbs/,batchkeys.o batchresolve.o delete.o filter.o naturalkey.o precondition.o \
+	query.o querysql.o queryterms.o read.o update.o updatebatch.o upsert.o violations.o write.o \
 	writeguard.o writeresult.o)
 OBJS += $(addprefix src/request/,idempotency.o request.o requestparse.o requestquery.o \
 	response.o)

@@ -39,11 +39,4 @@ typedef struct Batch
 	int			position;		/* at work, for messages; -1: all of them */
 } Batch;
 
-/* batchresolve.c */
-extern void BatchResolve(Batch *batch);
-extern void BatchGatherSeeds(Batch *batch);
-extern void BatchLockChildren(Batch *batch);
-extern void BatchResolveAgain(Batch *batch);
-extern void BatchRaiseMoved(void) pg_attribute_noreturn();
-
 #endif							/* DMS_BATCH_H */

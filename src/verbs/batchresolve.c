@@ -22,11 +22,11 @@
 #include "cascade/locks.h"
 #include "document/resolve.h"
 #include "document/rows.h"
-#include "verbs/batch.h"
+#include "verbs/batchresolve.h"
 
 /* The call was decided on something that has changed while it waited. */
 void
-BatchRaiseMoved(void)
+BatchResolveRaiseMoved(void)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
@@ -128,7 +128,7 @@ CheckItem(BatchItem *item)
 
 /* The documents whose identities change are the seeds of the cascade. */
 void
-BatchGatherSeeds(Batch *batch)
+BatchResolveSeeds(Batch *batch)
 {
 	batch->nseeds = 0;
 	for (int i = 0; i < batch->n; i++)
@@ -146,7 +146,7 @@ BatchResolve(Batch *batch)
 	SnapshotBegin();
 	for (int i = 0; i < batch->n; i++)
 		batch->items[i].write.renames = WriteIdentityDiffers(&batch->items[i].write, batch->items[i].write.document_id);
-	BatchGatherSeeds(batch);
+	BatchResolveSeeds(batch);
 	for (batch->position = 0; batch->position < batch->n; batch->position++)
 	{
 		BatchItem  *item = &batch->items[batch->position];
@@ -217,7 +217,7 @@ CheckLockedChildren(Batch *batch)
 
 		for (int i = 0; i < flat->nuses; i++)
 			if (HasMoved(batch, &flat->uses[i]))
-				BatchRaiseMoved();
+				BatchResolveRaiseMoved();
 		ResolveRefuseDescriptors(flat);
 		ResolveRefuseReferences(flat);
 	}
@@ -226,7 +226,7 @@ CheckLockedChildren(Batch *batch)
 
 /* Lock what the documents refer to, and see that it is still what was meant. */
 void
-BatchLockChildren(Batch *batch)
+BatchResolveLock(Batch *batch)
 {
 	LockChildrenTogether(batch);
 	CheckLockedChildren(batch);

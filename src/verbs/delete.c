@@ -23,8 +23,8 @@
 #include "model/modelcache.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
-#include "verbs/documents.h"
-#include "verbs/precondition.h"
+#include "verbs/delete.h"
+#include "verbs/write.h"
 
 PG_FUNCTION_INFO_V1(dms_delete_document);
 

@@ -23,7 +23,7 @@ PreconditionSetMatch(Precondition *precondition, int64 etag)
 
 /* Does the list name this etag? */
 bool
-EtagListHas(const EtagList *list, int64 etag)
+PreconditionListHas(const EtagList *list, int64 etag)
 {
 	if (!list->given)
 		return false;
@@ -45,10 +45,10 @@ RaiseMismatch(void)
 void
 PreconditionCheck(const Precondition *precondition, const DocumentHeader *header)
 {
-	if (precondition->match.given && !EtagListHas(&precondition->match, header->etag) &&
+	if (precondition->match.given && !PreconditionListHas(&precondition->match, header->etag) &&
 		!FAULT_SKIP("etag_check"))
 		RaiseMismatch();
-	if (EtagListHas(&precondition->none_match, header->etag))
+	if (PreconditionListHas(&precondition->none_match, header->etag))
 		ReportError(PROBLEM_IF_NONE_MATCH, NULL, "document exists already");
 }
 

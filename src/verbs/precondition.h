@@ -30,6 +30,6 @@ extern void PreconditionCheck(const Precondition *precondition,
 extern void PreconditionCheckAbsent(const Precondition *precondition);
 extern void PreconditionRaiseGone(const Precondition *precondition,
 								  const pg_uuid_t *uuid) pg_attribute_noreturn();
-extern bool EtagListHas(const EtagList *list, int64 etag);
+extern bool PreconditionListHas(const EtagList *list, int64 etag);
 
 #endif							/* DMS_PRECONDITION_H */

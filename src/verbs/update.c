@@ -20,8 +20,7 @@
 #include "engine/plan.h"
 #include "fmgr.h"
 #include "utils/builtins.h"
-#include "verbs/documents.h"
-#include "verbs/write.h"
+#include "verbs/update.h"
 #include "verbs/writeguard.h"
 
 PG_FUNCTION_INFO_V1(dms_update_document);

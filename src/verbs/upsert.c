@@ -17,8 +17,7 @@
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
-#include "verbs/documents.h"
-#include "verbs/write.h"
+#include "verbs/upsert.h"
 #include "verbs/writeguard.h"
 
 PG_FUNCTION_INFO_V1(dms_upsert_document);

@@ -1,5 +1,5 @@
 /*
- * updatemany.c
+ * updatebatch.c
  *		dms.update_documents(): several documents, all or nothing.
  *
  * The phases are those of one update, each over all documents before the next
@@ -8,18 +8,12 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
-#include "access/htup_details.h"
-#include "access/table.h"
 #include "base/faults.h"
 #include "base/ids.h"
 #include "base/report.h"
 #include "cascade/cascade.h"
 #include "cascade/identitylocks.h"
 #include "cascade/locks.h"
-#include "catalog/indexing.h"
-#include "catalog/namespace.h"
-#include "catalog/pg_constraint.h"
 #include "catalog/pg_type.h"
 #include "document/edges.h"
 #include "document/resolve.h"
@@ -27,11 +21,8 @@
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "utils/array.h"
-#include "utils/builtins.h"
-#include "utils/fmgroids.h"
-#include "utils/lsyscache.h"
-#include "utils/rel.h"
-#include "verbs/batch.h"
+#include "verbs/batchkeys.h"
+#include "verbs/batchresolve.h"
 #include "verbs/writeguard.h"
 
 PG_FUNCTION_INFO_V1(dms_update_documents);
@@ -129,73 +120,10 @@ LockItems(Batch *batch)
 		renames = WriteIdentityDiffers(&item->write, item->write.document_id);
 		SnapshotEnd();
 		if (renames && !item->write.renames)
-			BatchRaiseMoved();
+			BatchResolveRaiseMoved();
 		item->write.renames = renames;
 	}
 	batch->position = -1;
-}
-
-/* The resources of documents whose keys change, each once. */
-static List *
-KeyedResources(const Batch *batch)
-{
-	List	   *resources = NIL;
-
-	for (int i = 0; i < batch->n; i++)
-		if (batch->items[i].key)
-			resources = list_append_unique_ptr(resources, batch->items[i].write.resource);
-	return resources;
-}
-
-/*
- * Refuse to set a constraint of a table by its name if another table has one of
- * the same name: the statement would mean both, and what waits for the other would
- * run as the owner of the store.
- */
-static void
-RequireOnlyConstraint(const TableModel *table, const char *name)
-{
-	Oid			schema = get_namespace_oid(table->schema, false);
-	Oid			own = get_relname_relid(table->name, schema);
-	Relation	constraints = table_open(ConstraintRelationId, AccessShareLock);
-	ScanKeyData keys[2];
-	SysScanDesc scan;
-	HeapTuple	tuple;
-
-	ScanKeyInit(&keys[0], Anum_pg_constraint_conname, BTEqualStrategyNumber, F_NAMEEQ, CStringGetDatum(name));
-	ScanKeyInit(&keys[1], Anum_pg_constraint_connamespace, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(schema));
-	scan = systable_beginscan(constraints, ConstraintNameNspIndexId, true, NULL, lengthof(keys), keys);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-	{
-		Oid			other = ((Form_pg_constraint) GETSTRUCT(tuple))->conrelid;
-
-		if (OidIsValid(other) && other != own)
-			ReportError(PROBLEM_STORE_UNSAFE, "Rename the other constraint.",
-						"constraint \"%s\" of table \"%s.%s\" has the name of one of \"%s\"", name,
-						table->schema, table->name, get_rel_name(other));
-	}
-	systable_endscan(scan);
-	table_close(constraints, AccessShareLock);
-}
-
-/* Natural keys may collide until all documents are written. */
-static void
-DeferNaturalKeys(const Batch *batch, const char *mode)
-{
-	ListCell   *cell;
-
-	foreach(cell, KeyedResources(batch))
-	{
-		const TableModel *root = &((Resource *) lfirst(cell))->model->tables[0];
-
-		for (int i = 0; i < root->nuniques; i++)
-			if (root->uniques[i].natural_key)
-			{
-				RequireOnlyConstraint(root, root->uniques[i].name);
-				ExecuteSql(psprintf("SET CONSTRAINTS %s %s",
-									quote_qualified_identifier(root->schema, root->uniques[i].name), mode));
-			}
-	}
 }
 
 /* Order documents by the identities that they will have. */
@@ -274,7 +202,7 @@ MoveIdentities(Batch *batch)
 static void
 WriteItems(Batch *batch)
 {
-	DeferNaturalKeys(batch, "DEFERRED");
+	BatchKeysDefer(batch);
 	for (int i = 0; i < batch->n; i++)
 	{
 		BatchItem  *item = batch->by_id[i];
@@ -286,7 +214,7 @@ WriteItems(Batch *batch)
 		item->differs = RowsUpdate(item->write.resource, item->write.document_id, flat, item->key);
 		item->differs |= EdgesDiff(item->write.document_id, flat) || item->key;
 	}
-	DeferNaturalKeys(batch, "IMMEDIATE");
+	BatchKeysCheck(batch);
 }
 
 /* The documents that bump their own etags. */
@@ -345,7 +273,7 @@ DropSeeds(Batch *batch)
 {
 	int			nseeds = batch->nseeds;
 
-	BatchGatherSeeds(batch);
+	BatchResolveSeeds(batch);
 	if (batch->nseeds != nseeds && !FAULT_SKIP("drop_seeds"))
 		batch->closure = ClosureLock(batch->seeds, batch->nseeds);
 }
@@ -377,7 +305,7 @@ RunBatch(Batch *batch)
 	int			nwritten;
 
 	IdentitiesMakeRoom(batch->seeds, batch->nseeds);
-	BatchLockChildren(batch);
+	BatchResolveLock(batch);
 	FAULT_PAUSE("after_share_locks");
 	batch->closure = ClosureLock(batch->seeds, batch->nseeds);
 	LockItems(batch);
