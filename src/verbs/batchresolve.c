@@ -1,8 +1,9 @@
 /*
  * batchresolve.c
- *		What the documents of one call refer to.
+ *		Resolving references between the documents of one call.
  *
- * References are resolved to what will be, not to what was.  The target is
+ * References are resolved by the names that documents will have when the call is
+ * done.  The target is
  *
  * - the document of the call that will have the name.  If its identity changes,
  *	 the call locks it for update; if not, its lock is shared like any other;
@@ -24,7 +25,7 @@
 #include "document/rows.h"
 #include "verbs/batchresolve.h"
 
-/* The call was decided on something that has changed while it waited. */
+/* Report that something the call was decided on has changed while it waited. */
 void
 BatchResolveRaiseMoved(void)
 {
@@ -33,7 +34,7 @@ BatchResolveRaiseMoved(void)
 			 errmsg("could not serialize access due to a concurrent change of identity")));
 }
 
-/* The document of the batch with this id, which is known to be one of them. */
+/* Returns the document of the batch with this id, which must be one of them. */
 static const BatchItem *
 ItemOf(const Batch *batch, int64 document_id)
 {
@@ -43,8 +44,8 @@ ItemOf(const Batch *batch, int64 document_id)
 }
 
 /*
- * Resolve a reference to what will be: names that the batch gives come first,
- * and names that it takes away are gone.
+ * Resolve a reference by the names after the call: names that the batch gives
+ * come first, and names that it takes away are gone.
  *
  * A target whose identity the batch changes will be locked for update, so the
  * reference is settled.  A target that keeps its identity is a document like any
@@ -72,14 +73,14 @@ ResolveUse(Batch *batch, ReferenceUse *use)
 	use->later = use->document_id == 0 && use->reference->can_change && batch->nseeds > 0;
 }
 
-/* Let the rows of the body refer to what its references name. */
+/* Put the targets of the body's references into its rows. */
 static void
 SetRows(BatchItem *item)
 {
 	FlattenSetIds(item->write.flat, item->write.document_id);
 }
 
-/* Do the columns that make up the identity keep their values? */
+/* Returns true if the columns that make up the identity keep their values. */
 static bool
 KeepsKey(BatchItem *item)
 {
@@ -87,7 +88,7 @@ KeepsKey(BatchItem *item)
 	return RowsSameKey(item->write.resource, item->write.document_id, item->write.flat);
 }
 
-/* Does the identity refer to the same documents as before? */
+/* Returns true if the identity refers to the same documents as before. */
 static bool
 KeepsTargets(BatchItem *item)
 {
@@ -96,9 +97,10 @@ KeepsTargets(BatchItem *item)
 }
 
 /*
- * Must a change of identity be refused?  Not if the identity only follows that of
- * a document it is made of: dependents follow whatever their own flag says.
- * While references are left for later, this cannot be known.
+ * Returns true if a change of identity must be refused.  It need not if the
+ * identity only follows that of a document it is made of: dependents follow
+ * whatever their own flag says.  While references are left for later, this cannot
+ * be known.
  */
 static bool
 BreaksKey(BatchItem *item)
@@ -126,7 +128,7 @@ CheckItem(BatchItem *item)
 	ResolveRefuseReferences(item->write.flat);
 }
 
-/* The documents whose identities change are the seeds of the cascade. */
+/* Gather the seeds of the cascade: the documents whose identities change. */
 void
 BatchResolveSeeds(Batch *batch)
 {
@@ -161,7 +163,7 @@ BatchResolve(Batch *batch)
 	SnapshotEnd();
 }
 
-/* Lock what all documents refer to, as if it were one document. */
+/* Lock the targets of all documents, as if they were one document. */
 static void
 LockChildrenTogether(Batch *batch)
 {
@@ -190,9 +192,9 @@ LockChildrenTogether(Batch *batch)
 }
 
 /*
- * Has a name moved into the batch, or away from a document that was to keep it,
- * while we waited for locks?  It cannot be followed into the batch: the
- * document that has it now is about to lose it.
+ * Returns true if a name has moved into the batch, or away from a document that
+ * was to keep it, while we waited for locks.  It cannot be followed into the
+ * batch: the document that has it now is about to lose it.
  */
 static bool
 HasMoved(Batch *batch, const ReferenceUse *use)
@@ -207,7 +209,7 @@ HasMoved(Batch *batch, const ReferenceUse *use)
 	return IdsHave(batch->ids, batch->n, use->document_id);
 }
 
-/* Check what the references name after the locks were taken. */
+/* Check the targets of the references after the locks were taken. */
 static void
 CheckLockedChildren(Batch *batch)
 {
@@ -224,7 +226,7 @@ CheckLockedChildren(Batch *batch)
 	batch->position = -1;
 }
 
-/* Lock what the documents refer to, and see that it is still what was meant. */
+/* Lock the targets of all documents, and check that they are still the targets. */
 void
 BatchResolveLock(Batch *batch)
 {
@@ -232,7 +234,7 @@ BatchResolveLock(Batch *batch)
 	CheckLockedChildren(batch);
 }
 
-/* Does a reference name a follower, or may it do so by a new name? */
+/* Returns true if a reference names a follower, or may name one by its new name. */
 static bool
 NamesFollower(const ReferenceUse *use, const Closure *closure)
 {
@@ -240,8 +242,8 @@ NamesFollower(const ReferenceUse *use, const Closure *closure)
 }
 
 /*
- * The highest rank among the types of followers that references may name; -1:
- * there are no such references.  Subclasses may have other ranks than the
+ * Returns the highest rank among the types of followers that references may name;
+ * -1 if there are no such references.  Subclasses may have other ranks than the
  * abstract resource, so there all followers count.
  */
 static int
@@ -308,7 +310,7 @@ CheckItems(Batch *batch)
 	SnapshotEnd();
 }
 
-/* Resolve what could not be resolved before, and decide, under all locks. */
+/* Resolve the references that were left for later, and decide, under all locks. */
 void
 BatchResolveAgain(Batch *batch)
 {

@@ -1,11 +1,11 @@
 /*
  * delete.c
- *		dms.delete_document(): only what nobody refers to can go.
+ *		dms.delete_document(): deleting a document that no other refers to.
  *
- * Who refers to the document is asked first, without waiting for anybody.
- * Then its identity and the row that foreign keys point at are locked, which
- * waits for those who are about to refer to it, and the question is asked
- * again.  The row of dms.Document takes everything else with it.
+ * References are looked for first, without a lock.  Then the document's identity
+ * and the row that foreign keys point at are locked, which waits for transactions
+ * that are about to refer to it, and references are looked for again.  The row of
+ * dms.Document takes everything else with it.
  */
 #include "postgres.h"
 
@@ -59,7 +59,7 @@ static Statement delete_document = {
 	.argtypes = delete_types,
 };
 
-/* Refuse, with every resource that refers to the document and how often. */
+/* Refuse to delete a document that others refer to, and list their resources. */
 static void
 RefuseReferenced(const Delete *delete)
 {
@@ -75,8 +75,8 @@ RefuseReferenced(const Delete *delete)
 }
 
 /*
- * Ask again behind the locks, in a new statement; where the transaction's
- * snapshot is fixed, the latest state must say the same.
+ * Look again under the locks, in a new statement; where the transaction's
+ * snapshot is fixed, there must be no references in the latest one either.
  */
 static void
 LookAgain(const Delete *delete)
@@ -126,7 +126,7 @@ LockKeyRows(const Delete *delete)
 				   model->member_table, delete->document_id);
 }
 
-/* The place in a document whose foreign key has this name. */
+/* Returns the place in a document whose foreign key has this name. */
 static const char *
 PathOfConstraint(const ResourceModel *model, const char *constraint)
 {
@@ -143,8 +143,8 @@ PathOfConstraint(const ResourceModel *model, const char *constraint)
 }
 
 /*
- * A foreign key refused what the edges allowed: an edge is missing.  Tell it
- * in the same words, from the name of the constraint.
+ * Report a foreign key that refused a delete which the edges allowed: an edge is
+ * missing.  The name of the constraint leads to the place of the reference.
  */
 static void
 RaiseViolated(const Delete *delete, const ErrorData *error)
@@ -182,6 +182,7 @@ typedef struct DeleteAttempt
 	bool		deleted;
 } DeleteAttempt;
 
+/* Delete the row; run in a subtransaction. */
 static bool
 TryDelete(void *arg)
 {
@@ -197,8 +198,8 @@ TryDelete(void *arg)
 
 /*
  * Delete the row of dms.Document, and all else by its triggers.  *etag is the
- * one that the caller relies on, if any, and then the one that was deleted;
- * false when there is no such row.
+ * one that the caller relies on, if any, and is set to the one that was deleted.
+ * Returns false if there is no such row.
  */
 static bool
 DeleteRow(const Delete *delete, int64 *etag)
@@ -207,7 +208,7 @@ DeleteRow(const Delete *delete, int64 *etag)
 	bool		stays;
 	ErrorData  *error;
 
-	/* Behind a violation we still want to ask the models what it means. */
+	/* After a violation we still have to read models, to report it. */
 	error = AttemptCatch(TryDelete, &attempt, &stays);
 	if (error != NULL && error->sqlerrcode != ERRCODE_FOREIGN_KEY_VIOLATION)
 		ReThrowError(error);
@@ -217,7 +218,7 @@ DeleteRow(const Delete *delete, int64 *etag)
 	return attempt.deleted;
 }
 
-/* The steps of a delete behind the gate. */
+/* The steps of a delete after the gate. */
 static int64
 RunDelete(const Delete *delete)
 {
@@ -231,7 +232,7 @@ RunDelete(const Delete *delete)
 	SnapshotEnd();
 	if (!FAULT_SKIP("delete_lock"))
 	{
-		/* The document before its rows: all who write it take them so. */
+		/* The document before its rows: all writers lock them in this order. */
 		if (!LockIdentityFirst(delete->document_id) ||
 			(!FAULT_SKIP("document_first") && !LockDocument(delete->document_id, &header)))
 			PreconditionRaiseGone(&delete->precondition, delete->uuid);
@@ -244,7 +245,7 @@ RunDelete(const Delete *delete)
 	if (DeleteRow(delete, &header.etag))
 		return header.etag;
 
-	/* The delete judged the etag: it is gone, or not what was expected. */
+	/* The statement found no row with the etag: report why. */
 	SnapshotBegin();
 	if (!HeaderRead(delete->document_id, &header))
 		PreconditionRaiseGone(&delete->precondition, delete->uuid);

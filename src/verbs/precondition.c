@@ -1,8 +1,8 @@
 /*
  * precondition.c
- *		Checking the etags that a caller expects, or does not want to meet.
+ *		Checking the etags that a caller expects, or excludes.
  *
- * A look before the locks may answer early; the check behind them decides.
+ * A check before the locks may refuse early; the check under them decides.
  */
 #include "postgres.h"
 
@@ -11,7 +11,7 @@
 #include "base/uuid.h"
 #include "verbs/precondition.h"
 
-/* The document must have this etag. */
+/* Require that the document has this etag. */
 void
 PreconditionSetMatch(Precondition *precondition, int64 etag)
 {
@@ -21,7 +21,7 @@ PreconditionSetMatch(Precondition *precondition, int64 etag)
 	precondition->match.etags[0] = etag;
 }
 
-/* Does the list name this etag? */
+/* Returns true if the list has this etag. */
 bool
 PreconditionListHas(const EtagList *list, int64 etag)
 {
@@ -33,6 +33,7 @@ PreconditionListHas(const EtagList *list, int64 etag)
 	return list->any;
 }
 
+/* Report that the document does not have the etag that the caller expects. */
 static void
 RaiseMismatch(void)
 {
@@ -41,7 +42,7 @@ RaiseMismatch(void)
 				"document was changed since its etag was read");
 }
 
-/* The document is there. */
+/* Check the precondition for a document that exists. */
 void
 PreconditionCheck(const Precondition *precondition, const DocumentHeader *header)
 {
@@ -52,7 +53,7 @@ PreconditionCheck(const Precondition *precondition, const DocumentHeader *header
 		ReportError(PROBLEM_IF_NONE_MATCH, NULL, "document exists already");
 }
 
-/* The document is not there. */
+/* Check the precondition if the document does not exist. */
 void
 PreconditionCheckAbsent(const Precondition *precondition)
 {

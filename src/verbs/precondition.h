@@ -1,6 +1,6 @@
 /*
  * precondition.h
- *		What must be so for a write to happen.
+ *		Conditions under which a write may happen.
  */
 #ifndef DMS_PRECONDITION_H
 #define DMS_PRECONDITION_H

@@ -17,7 +17,7 @@ typedef struct IdRange
 	int			n;
 } IdRange;
 
-/* A comparison with a column of the root, or with what a reference names. */
+/* A comparison with a column of the root, or with the target of a reference. */
 typedef struct QueryTerm
 {
 	const FilterPath *root;		/* NULL for references */

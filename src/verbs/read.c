@@ -32,8 +32,8 @@ PG_FUNCTION_INFO_V1(dms_count_documents);
 PG_FUNCTION_INFO_V1(dms_referencing_documents);
 
 /*
- * Documents that are read together.  A page of an API has no more; what is
- * larger is an export, and must not need memory for all at once.
+ * Documents that are read together.  A page of an API has no more; a larger
+ * result is an export, and must not need memory for all at once.
  */
 #define DOCUMENTS_AT_ONCE 1000
 
@@ -72,6 +72,7 @@ BeginBody(StringInfo out)
 	appendStringInfoSpaces(out, VARHDRSZ);
 }
 
+/* Finish a json value. */
 static text *
 EndBody(StringInfo out)
 {
@@ -80,8 +81,8 @@ EndBody(StringInfo out)
 }
 
 /*
- * Read a document in the active snapshot; false when there is none.  The body
- * is made in the given memory context.
+ * Read a document in the active snapshot.  Returns false if there is none.  The
+ * body is made in the given memory context.
  */
 bool
 ReadDocument(const pg_uuid_t *uuid, MemoryContext context, ReadResult *result)
@@ -137,7 +138,7 @@ ReadPage(Resource *resource, const int64 *ids, int n, ReadSink sink, void *state
 	{
 		int			some = Min(n, DOCUMENTS_AT_ONCE);
 
-		/* What SPI holds for these documents goes with its procedure. */
+		/* SPI_finish() frees all memory that these documents needed. */
 		if (SPI_connect() != SPI_OK_CONNECT)
 			elog(ERROR, "could not connect to SPI");
 		ReadTogether(resource, ids, some, sink, state);
@@ -148,7 +149,7 @@ ReadPage(Resource *resource, const int64 *ids, int n, ReadSink sink, void *state
 	}
 }
 
-/* A document by its id; NULL when there is none. */
+/* Return a document by its id; NULL if there is none. */
 Datum
 dms_get_document(PG_FUNCTION_ARGS)
 {
@@ -165,7 +166,7 @@ dms_get_document(PG_FUNCTION_ARGS)
 	PG_RETURN_TEXT_P(result.body);
 }
 
-/* The resource and the filters that the first three arguments name. */
+/* Make the query of the resource and filters in the first three arguments. */
 static DocumentQuery *
 QueryOfArguments(FunctionCallInfo fcinfo, Resource **resource)
 {
@@ -180,7 +181,7 @@ QueryOfArguments(FunctionCallInfo fcinfo, Resource **resource)
 	return QueryMake(*resource, filters, n);
 }
 
-/* The number of the document to go on behind; 0 without one. */
+/* Returns the id of the document after which to continue; 0 if none was given. */
 static int64
 FindAfter(FunctionCallInfo fcinfo, int argument)
 {
@@ -189,11 +190,12 @@ FindAfter(FunctionCallInfo fcinfo, int argument)
 	if (PG_ARGISNULL(argument))
 		return 0;
 	if (!DocumentFind(PG_GETARG_UUID_P(argument), &document_id, NULL))
-		ReportError(PROBLEM_ARGUMENT, NULL, "there is no document %s to go on behind",
+		ReportError(PROBLEM_ARGUMENT, NULL, "there is no document %s to continue after",
 					UuidText(PG_GETARG_UUID_P(argument)));
 	return document_id;
 }
 
+/* Add a document to the set that a function returns. */
 static void
 PutDocument(void *state, const DocumentHeader *header, text *body)
 {
@@ -204,7 +206,7 @@ PutDocument(void *state, const DocumentHeader *header, text *body)
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 
-/* The documents that match, in order of their making. */
+/* Return the documents that match, in the order in which they were created. */
 Datum
 dms_query_documents(PG_FUNCTION_ARGS)
 {
@@ -231,7 +233,7 @@ dms_query_documents(PG_FUNCTION_ARGS)
 	PG_RETURN_NULL();
 }
 
-/* How many documents match. */
+/* Count the documents that match. */
 Datum
 dms_count_documents(PG_FUNCTION_ARGS)
 {
@@ -247,7 +249,7 @@ dms_count_documents(PG_FUNCTION_ARGS)
 	PG_RETURN_INT64(count);
 }
 
-/* Who refers to a document, and from where. */
+/* Return the documents that refer to a document, and the places of the references. */
 Datum
 dms_referencing_documents(PG_FUNCTION_ARGS)
 {

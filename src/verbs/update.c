@@ -2,8 +2,8 @@
  * update.c
  *		dms.update_document(): writing a document by its id.
  *
- * Its identity may change where the schema allows it; then everything that
- * depends on the old identity follows in the same transaction.
+ * Its identity may change where the schema allows it; then the identities that
+ * depend on it follow in the same transaction.
  */
 #include "postgres.h"
 
@@ -13,7 +13,6 @@
 #include "cascade/closure.h"
 #include "cascade/identitylocks.h"
 #include "cascade/locks.h"
-#include "catalog/pg_type.h"
 #include "document/edges.h"
 #include "document/resolve.h"
 #include "document/rows.h"
@@ -25,7 +24,7 @@
 
 PG_FUNCTION_INFO_V1(dms_update_document);
 
-/* Lock the document's identity and all that depend on it. */
+/* Lock the document's identity and all identities that depend on it. */
 static Closure *
 LockClosure(const Write *write)
 {
@@ -36,7 +35,7 @@ LockClosure(const Write *write)
 	return closure;
 }
 
-/* Is the identity of the document that of the body? */
+/* Returns true if the document has the identity of the body. */
 static bool
 KeepsIdentity(const Write *write, int64 document_id)
 {
@@ -50,9 +49,9 @@ KeepsIdentity(const Write *write, int64 document_id)
 
 /*
  * Lock the document, and before it its identity and all that depend on it if
- * the identity is to change: all sessions take them in this order.  Somebody
- * may change it while we wait: then the body, which names the old one, changes
- * it back.  Returns the closure of a change, or NULL.
+ * the identity is to change: all sessions take them in this order.  Another
+ * transaction may change it while we wait: then the body, which has the old one,
+ * changes it back.  Returns the closure of a change, or NULL.
  */
 static Closure *
 LockToUpdate(Write *write, DocumentHeader *header)

@@ -3,8 +3,8 @@
  *		dms.update_documents(): several documents, all or nothing.
  *
  * The phases are those of one update, each over all documents before the next
- * begins.  Identities are let go of before any is claimed, so that documents
- * can swap them.
+ * begins.  All old identities are given up before the first new one is claimed,
+ * so that documents can swap them.
  */
 #include "postgres.h"
 
@@ -27,9 +27,9 @@
 
 PG_FUNCTION_INFO_V1(dms_update_documents);
 
-/* Say which of the documents an error is about. */
+/* Add the number of the document that an error is about to its context. */
 static void
-TellPosition(void *arg)
+AddPosition(void *arg)
 {
 	const Batch *batch = arg;
 
@@ -37,6 +37,7 @@ TellPosition(void *arg)
 		errcontext("document %d of the call", batch->position + 1);
 }
 
+/* Order documents by their ids. */
 static int
 CompareItems(const void *a, const void *b)
 {
@@ -46,7 +47,7 @@ CompareItems(const void *a, const void *b)
 	return left < right ? -1 : left > right;
 }
 
-/* The items in order of their ids; one that stands twice is refused. */
+/* Sort the documents by their ids, and refuse duplicates. */
 static void
 SortItems(Batch *batch)
 {
@@ -198,7 +199,7 @@ MoveIdentities(Batch *batch)
 	}
 }
 
-/* Rows and edges of all documents. */
+/* Write the rows and edges of all documents. */
 static void
 WriteItems(Batch *batch)
 {
@@ -217,7 +218,7 @@ WriteItems(Batch *batch)
 	BatchKeysCheck(batch);
 }
 
-/* The documents that bump their own etags. */
+/* Returns the documents that bump their own etags. */
 static int64 *
 WrittenIds(const Batch *batch, int *n)
 {
@@ -231,8 +232,8 @@ WrittenIds(const Batch *batch, int *n)
 }
 
 /*
- * A document whose rows did not differ.  If it refers to something that the batch
- * has renamed, the cascade has moved its etag, and its body did differ.
+ * Finish a document whose rows did not differ.  If it refers to a document that
+ * the batch has renamed, the cascade has moved its etag, and its body did differ.
  */
 static void
 FinishSame(BatchItem *item)
@@ -264,9 +265,9 @@ BumpItems(Batch *batch)
 }
 
 /*
- * Keep as seeds only the documents whose identities still change, and what
- * depends on them: nothing happens to the dependents of the others, so their
- * etags must stay.  All of it is locked already.
+ * Keep as seeds only the documents whose identities still change, and in the
+ * closure only their dependents: nothing happens to the dependents of the others,
+ * so their etags must stay.  All of them are locked already.
  */
 static void
 DropSeeds(Batch *batch)
@@ -288,7 +289,7 @@ WriteBatch(void *arg)
 	WriteItems(batch);
 }
 
-/* The document that is being written; NULL if it is no single one. */
+/* Returns the document that is being written; NULL if it is no single one. */
 static const FlatDocument *
 CurrentDocument(void *arg)
 {
@@ -316,7 +317,7 @@ RunBatch(Batch *batch)
 	batch->position = -1;
 	written = WrittenIds(batch, &nwritten);
 
-	/* They may refer to members only since the look behind the locks. */
+	/* They may refer to members only now, and not yet when these were locked. */
 	for (int i = 0; i < nwritten; i++)
 		ClosureAddParent(batch->closure, written[i]);
 
@@ -327,7 +328,7 @@ RunBatch(Batch *batch)
 	BumpItems(batch);
 }
 
-/* The arguments as items; both arrays must fit and hold no NULL. */
+/* Make items of the arguments; the arrays must have one length and no NULLs. */
 static void
 TakeArguments(Batch *batch, ArrayType *uuids, ArrayType *documents, Datum **bodies)
 {
@@ -350,7 +351,7 @@ TakeArguments(Batch *batch, ArrayType *uuids, ArrayType *documents, Datum **bodi
 	}
 }
 
-/* Parse and check the bodies, and note what they say of identities. */
+/* Parse and check the bodies, and note the names that they give. */
 static void
 TakeBodies(Batch *batch, Datum *bodies)
 {
@@ -380,7 +381,7 @@ dms_update_documents(PG_FUNCTION_ARGS)
 	TakeArguments(&batch, PG_GETARG_ARRAYTYPE_P(0), PG_GETARG_ARRAYTYPE_P(1), &bodies);
 	FindItems(&batch, PG_GETARG_DATUM(0));
 	SortItems(&batch);
-	context.callback = TellPosition;
+	context.callback = AddPosition;
 	context.arg = &batch;
 	context.previous = error_context_stack;
 	error_context_stack = &context;

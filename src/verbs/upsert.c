@@ -3,9 +3,9 @@
  *		dms.upsert_document(): writing a document by its identity.
  *
  * The functions below read like the protocol: bring the body into form,
- * resolve, answer "unchanged" without a lock if it is so, lock what is
- * referred to, claim or find the identity, lock the document, look again,
- * write what differs, and let the etag judge.
+ * resolve, answer "unchanged" without a lock if it is so, lock the documents that
+ * it refers to, claim or find the identity, lock the document, look again, write
+ * the differences, and bump the etag.
  */
 #include "postgres.h"
 
@@ -22,12 +22,12 @@
 
 PG_FUNCTION_INFO_V1(dms_upsert_document);
 
-/* An identity that moves away so often is not worth another look. */
+/* The number of times that an identity may move away before we give up. */
 #define MAX_ATTEMPTS 100
 
 /*
- * Update the document that had the identity when we looked; false when it is
- * gone, or has another identity by now.  Without the look behind the lock, an
+ * Update the document that had the identity when we looked.  Returns false if it
+ * is gone, or has another identity by now.  Without the look under the lock, an
  * upsert would write into a document that was renamed while it waited.
  */
 static bool
@@ -42,8 +42,8 @@ UpdateFound(Write *write)
 }
 
 /*
- * An identity whose document is gone was left behind by somebody else: looking
- * for the document would never end.
+ * Refuse an identity whose document is gone, which only foreign code can leave:
+ * looking for the document would never end.
  */
 static void
 RefuseOrphan(const Write *write)
@@ -64,8 +64,8 @@ RefuseOrphan(const Write *write)
 
 /*
  * Claim the identity, or find the document that has it, until one of both
- * succeeds.  Each failure means that another transaction committed in between,
- * so many in a row mean that the table does not say twice the same.
+ * succeeds.  Each failure means that another transaction committed in between;
+ * after MAX_ATTEMPTS of them the table more likely contradicts itself.
  */
 static void
 ClaimOrFind(void *arg)
@@ -100,8 +100,8 @@ ClaimOrFind(void *arg)
 }
 
 /*
- * Resolve everything in one snapshot and, in the same one, see whether the
- * body is what is stored already: then nothing else happens.
+ * Resolve everything in one snapshot and, in the same one, look whether the
+ * body is stored already: then nothing else happens.
  */
 static bool
 AnswerUnchanged(Write *write)
@@ -128,7 +128,7 @@ AnswerUnchanged(Write *write)
 	return unchanged;
 }
 
-/* The steps of an upsert behind the gate. */
+/* The steps of an upsert after the gate. */
 static void
 Upsert(Write *write)
 {
@@ -141,8 +141,8 @@ Upsert(Write *write)
 }
 
 /*
- * Write a document of a known resource by its identity.  To be called behind
- * the gate, in a session of the store with the rights of its owner.
+ * Write a document of a known resource by its identity.  To be called between
+ * WriteBegin() and StoreEnd(), with a resource that was found in between.
  */
 void
 UpsertDocument(Write *write, text *document)
@@ -151,7 +151,7 @@ UpsertDocument(Write *write, text *document)
 	Upsert(write);
 }
 
-/* Write a document by its identity: insert it, or update what is there. */
+/* Write a document by its identity: insert it, or update the one that exists. */
 Datum
 dms_upsert_document(PG_FUNCTION_ARGS)
 {

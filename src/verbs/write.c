@@ -71,9 +71,9 @@ static Statement read_identity = {
 };
 
 /*
- * Lock what the document refers to.  What was lost while we waited is told
- * after what the preconditions say: who renamed it gave the document another
- * etag.
+ * Lock the documents that the document refers to.  The precondition is checked
+ * before targets that were lost while we waited are reported: their rename gave
+ * the document another etag.
  *
  * A write by id changes this very document.  For a write by identity it is only
  * the one that had the identity at first: a reference may come to name it, and
@@ -155,7 +155,7 @@ ClaimIdentity(const FlatDocument *flat, DocumentHeader *header)
 	return true;
 }
 
-/* A new document, if its identity is free. */
+/* Write a new document.  Returns false if its identity is taken. */
 bool
 WriteNew(Write *write)
 {
@@ -265,7 +265,7 @@ WriteLocked(Write *write, DocumentHeader *header)
 		WriteFinish(write, WRITE_UNCHANGED, header);
 }
 
-/* Has the document another identity than the body? */
+/* Returns true if the document has another identity than the body. */
 bool
 WriteIdentityDiffers(const Write *write, int64 document_id)
 {
@@ -282,6 +282,7 @@ WriteIdentityDiffers(const Write *write, int64 document_id)
 		memcmp(DatumGetUUIDP(rows.values[3]), &write->flat->primary, UUID_LEN) != 0;
 }
 
+/* Refuse a change of identity where the schema does not allow it. */
 void
 WriteRefuseKeyChange(const Write *write)
 {
@@ -326,14 +327,14 @@ WriteTakeBody(Write *write, text *document)
 	write->flat = Flatten(model, body);
 }
 
-/* The document of a write, for WriteGuarded(). */
+/* Returns the document of a write, for WriteGuarded(). */
 const FlatDocument *
 WriteDocument(void *write)
 {
 	return ((Write *) write)->flat;
 }
 
-/* Pass the gate; behind it, models are current until the transaction ends. */
+/* Pass the gate: from here, models are current until the transaction ends. */
 void
 WriteBegin(StoreSession *session, const char *function)
 {

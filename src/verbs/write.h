@@ -26,7 +26,7 @@ typedef struct Write
 	WriteResult *result;
 } Write;
 
-/* What became of a document that was to be locked. */
+/* The outcome of locking a document. */
 typedef enum WriteLock
 {
 	WRITE_LOCKED,				/* it is locked, and has the body's identity */

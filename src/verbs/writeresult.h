@@ -1,6 +1,6 @@
 /*
  * writeresult.h
- *		What a write did, as a row of dms.write_result.
+ *		The result of a write, and rows of dms.write_result.
  */
 #ifndef DMS_WRITERESULT_H
 #define DMS_WRITERESULT_H
