@@ -26,7 +26,7 @@ DATA = $(notdir $(wildcard $(TOP)/dms--*.sql))
 # tools/layers sees to that.
 OBJS = src/dms.o
 OBJS += $(addprefix src/base/,datetime.o decimal.o faults.o grow.o ids.o jsontree.o \
-	lowercase.o pattern.o referentialid.o report.o sha256.o uuid.o words.o)
+	jsontreebuild.o lowercase.o pattern.o referentialid.o report.o sha256.o uuid.o words.o)
 OBJS += $(addprefix src/engine/,cursors.o datums.o keyedtable.o keyscan.o keywrite.o ownercode.o \
 	restrict.o result.o safefunction.o session.o statement.o store.o storedrows.o)
 OBJS += $(addprefix src/model/,edgename.o jsonwrite.o modelcache.o modelsound.o modelstore.o \
@@ -38,8 +38,9 @@ OBJS += $(addprefix src/document/,body.o bodyrules.o document.o edges.o flatten.
 	verify.o)
 OBJS += $(addprefix src/cascade/,cascade.o cascadeequality.o claim.o closure.o edgesources.o \
 	futurenames.o identitylocks.o locks.o newids.o)
-OBJS += $(addprefix src/verbs/,batchresolve.o delete.o filter.o naturalkey.o precondition.o \
-	query.o read.o update.o updatemany.o upsert.o violations.o write.o)
+OBJS += $(addprefix src/verbs/,batchkeys.o batchresolve.o delete.o filter.o naturalkey.o precondition.o \
+	query.o querysql.o queryterms.o read.o update.o updatebatch.o upsert.o violations.o write.o \
+	writeguard.o writeresult.o)
 OBJS += $(addprefix src/request/,idempotency.o idempotencysql.o request.o requestparse.o requestquery.o \
 	response.o)
 OBJS += $(addprefix src/admin/,auditscope.o diagram.o introspect.o rebuildedges.o repair.o repairsql.o)

@@ -122,6 +122,8 @@ SELECT dms.count_documents('ed-fi', 'students', '{"birthDate": "2010-02-30", "mu
 SELECT dms.count_documents('ed-fi', 'schools', '{"schoolId": [1, "two", 1.5]}');
 SELECT dms.count_documents('ed-fi', 'students', '{"firstName": {"like": "A%"}}');
 SELECT dms.count_documents('ed-fi', 'students', '[]');
+SELECT dms.count_documents('ed-fi', 'students', '1.50');
+SELECT dms.count_documents('ed-fi', 'students', '{"firstName": [["Ada"], {"a": [true]}, false]}');
 SELECT dms.count_documents('ed-fi', 'students', NULL);
 SELECT dms.query_documents('ed-fi', 'students', page_limit => -1);
 SELECT dms.query_documents('ed-fi', 'students', page_offset => -1);

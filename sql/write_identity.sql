@@ -51,6 +51,31 @@ SELECT outcome, etag FROM dms.update_document(:'first', '{"classPeriodName": "Fi
 
 -- One that another document has is taken.
 SELECT outcome FROM dms.update_document(:'first', '{"classPeriodName": "2nd", "schoolReference": {"schoolId": 1}}');
+-- A program finds the violated constraint in the fields of the error, whatever the
+-- message says; also where it reports what only a race or raw SQL can do.
+CREATE FUNCTION violates(statement text) RETURNS TABLE (code text, schema_name text, table_name text, constraint_name text, message text)
+LANGUAGE plpgsql AS $$
+BEGIN
+	EXECUTE statement;
+EXCEPTION WHEN OTHERS THEN
+	GET STACKED DIAGNOSTICS code = RETURNED_SQLSTATE, schema_name = SCHEMA_NAME, table_name = TABLE_NAME,
+		constraint_name = CONSTRAINT_NAME, message = MESSAGE_TEXT;
+	RETURN NEXT;
+END $$;
+SELECT * FROM violates(format('SELECT dms.update_document(%L, %L)', :'first', '{"classPeriodName": "2nd", "schoolReference": {"schoolId": 1}}'));
+SELECT * FROM violates(format('SELECT dms.update_documents(ARRAY[%L]::uuid[], ARRAY[%L]::json[])', :'first',
+	'{"classPeriodName": "2nd", "schoolReference": {"schoolId": 1}}'));
+BEGIN;
+SET LOCAL session_replication_role = replica;
+DELETE FROM edfi.School WHERE SchoolId = 2;
+SET LOCAL session_replication_role = origin;
+SELECT * FROM violates($$SELECT upsert('ClassPeriod', '{"classPeriodName": "4th", "schoolReference": {"schoolId": 2}}')$$);
+ROLLBACK;
+BEGIN;
+DELETE FROM dms.ReferenceEdge;
+SELECT v.* FROM dms.Document JOIN edfi.School USING (DocumentId),
+	violates(format('SELECT dms.delete_document(%L)', DocumentUuid)) AS v WHERE SchoolId = 1;
+ROLLBACK;
 -- One that rests on a document that is not there cannot be.
 SELECT outcome FROM dms.update_document(:'first', '{"classPeriodName": "2nd", "schoolReference": {"schoolId": 3}}');
 -- An etag counts here too.

@@ -398,6 +398,28 @@ ProblemBodyOfError(const ErrorData *error, const char *correlation_id, int *stat
 	return out.data;
 }
 
+/*
+ * Name the database objects that the cause of a problem was about, so that
+ * clients need not know our messages to find the violated constraint.
+ */
+static int
+KeepObjectNames(const ErrorData *cause)
+{
+	if (cause == NULL)
+		return 0;
+	if (cause->schema_name)
+		err_generic_string(PG_DIAG_SCHEMA_NAME, cause->schema_name);
+	if (cause->table_name)
+		err_generic_string(PG_DIAG_TABLE_NAME, cause->table_name);
+	if (cause->column_name)
+		err_generic_string(PG_DIAG_COLUMN_NAME, cause->column_name);
+	if (cause->datatype_name)
+		err_generic_string(PG_DIAG_DATATYPE_NAME, cause->datatype_name);
+	if (cause->constraint_name)
+		err_generic_string(PG_DIAG_CONSTRAINT_NAME, cause->constraint_name);
+	return 0;
+}
+
 /* Raise the problem as an error. */
 void
 ProblemRaise(Problem *problem, const char *format,...)
@@ -411,7 +433,8 @@ ProblemRaise(Problem *problem, const char *format,...)
 				   (errcode(problem_cases[problem->kind].sqlstate),
 					errmsg_internal("%s", message),
 					errdetail_internal("%s", body),
-					problem->hint ? errhint("%s", problem->hint) : 0));
+					problem->hint ? errhint("%s", problem->hint) : 0,
+					KeepObjectNames(problem->cause)));
 	pg_unreachable();
 }
 

@@ -63,6 +63,7 @@ typedef struct Problem
 	int			count;			/* findings, also those beyond the limit */
 	List	   *findings;		/* of Finding, in the order found */
 	const char *hint;
+	const ErrorData *cause;		/* raised before; its object names are kept */
 } Problem;
 
 extern void ReportInit(void);

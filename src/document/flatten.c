@@ -175,9 +175,9 @@ Flatten(const ResourceModel *model, JNode *body)
 	return flat;
 }
 
-/* Every row belongs to the document; references to itself are resolved. */
-void
-FlattenSetDocumentId(FlatDocument *flat, int64 document_id)
+/* Put the id of the document into all rows and its references to itself. */
+static void
+SetOwnId(FlatDocument *flat, int64 document_id)
 {
 	for (int i = 0; i < flat->model->ntables; i++)
 		for (int j = 0; j < flat->tables[i].nrows; j++)
@@ -190,10 +190,14 @@ FlattenSetDocumentId(FlatDocument *flat, int64 document_id)
 			flat->uses[i].document_id = document_id;
 }
 
-/* Put what references resolve to into their columns. */
+/*
+ * Put the ids of the document and of the documents that it refers to into the
+ * columns of its rows.
+ */
 void
-FlattenSetReferences(FlatDocument *flat)
+FlattenSetIds(FlatDocument *flat, int64 document_id)
 {
+	SetOwnId(flat, document_id);
 	for (int i = 0; i < flat->nuses; i++)
 	{
 		const ReferenceUse *use = &flat->uses[i];

@@ -41,8 +41,7 @@ typedef struct FlatDocument
 } FlatDocument;
 
 extern FlatDocument *Flatten(const ResourceModel *model, JNode *body);
-extern void FlattenSetDocumentId(FlatDocument *flat, int64 document_id);
-extern void FlattenSetReferences(FlatDocument *flat);
+extern void FlattenSetIds(FlatDocument *flat, int64 document_id);
 
 /* identity.c */
 extern void IdentityCompute(FlatDocument *flat, JNode *body);

@@ -32,8 +32,10 @@
 #include "request/response.h"
 #include "schema/naming.h"
 #include "utils/builtins.h"
-#include "verbs/documents.h"
+#include "verbs/delete.h"
 #include "verbs/read.h"
+#include "verbs/update.h"
+#include "verbs/upsert.h"
 
 PG_FUNCTION_INFO_V1(dms_handle_request);
 
@@ -227,7 +229,7 @@ GetOne(const Request *request, Target *target, MemoryContext context, Response *
 	AddEtag(response, result.document.etag);
 	RequestParseEtags(request->if_none_match, true, &known);
 	response->status = 304;
-	if (EtagListHas(&known, result.document.etag))
+	if (PreconditionListHas(&known, result.document.etag))
 		return;
 	response->status = 200;
 	ResponseHeader(response, "Content-Type", "application/json; charset=utf-8");

@@ -16,10 +16,8 @@ typedef struct BatchItem
 {
 	Write		write;
 	WriteResult result;
-	pg_uuid_t  *uuid;
-	int64		document_id;
-	bool		identity;		/* its identity changes */
-	bool		key;			/* or only the columns that make it up */
+	bool		key;			/* the columns of its key change, with the
+								 * identity or without */
 	bool		differs;
 	DocumentHeader header;
 } BatchItem;
@@ -37,14 +35,8 @@ typedef struct Batch
 	FutureNames *names;			/* of the batch, and later of its followers */
 	int64	   *seeds;			/* ascending: those whose identity changes */
 	int			nseeds;
+	Closure    *closure;		/* of the seeds, when it is locked */
 	int			position;		/* at work, for messages; -1: all of them */
 } Batch;
-
-/* batchresolve.c */
-extern void BatchResolve(Batch *batch);
-extern void BatchGatherSeeds(Batch *batch);
-extern void BatchLockChildren(Batch *batch);
-extern void BatchResolveAgain(Batch *batch, const Closure *closure);
-extern void BatchRaiseMoved(void) pg_attribute_noreturn();
 
 #endif							/* DMS_BATCH_H */

@@ -1,8 +1,9 @@
 /*
  * batchresolve.c
- *		What the documents of one call refer to.
+ *		Resolving references between the documents of one call.
  *
- * References are resolved to what will be, not to what was.  The target is
+ * References are resolved by the names that documents will have when the call is
+ * done.  The target is
  *
  * - the document of the call that will have the name.  If its identity changes,
  *	 the call locks it for update; if not, its lock is shared like any other;
@@ -23,18 +24,18 @@
 #include "document/resolve.h"
 #include "document/rows.h"
 #include "engine/session.h"
-#include "verbs/batch.h"
+#include "verbs/batchresolve.h"
 
-/* The call was decided on something that has changed while it waited. */
+/* Report that something the call was decided on has changed while it waited. */
 void
-BatchRaiseMoved(void)
+BatchResolveRaiseMoved(void)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 			 errmsg("could not serialize access due to a concurrent change of identity")));
 }
 
-/* The document of the batch with this id, which is known to be one of them. */
+/* Returns the document of the batch with this id, which must be one of them. */
 static const BatchItem *
 ItemOf(const Batch *batch, int64 document_id)
 {
@@ -44,8 +45,8 @@ ItemOf(const Batch *batch, int64 document_id)
 }
 
 /*
- * Resolve a reference to what will be: names that the batch gives come first,
- * and names that it takes away are gone.
+ * Resolve a reference by the names after the call: names that the batch gives
+ * come first, and names that it takes away are gone.
  *
  * A target whose identity the batch changes will be locked for update, so the
  * reference is settled.  A target that keeps its identity is a document like any
@@ -66,48 +67,48 @@ ResolveUse(Batch *batch, ReferenceUse *use)
 	if (owner != 0)
 	{
 		use->document_id = owner;
-		use->settled = ItemOf(batch, owner)->identity || FAULT_SKIP("inner_share_lock");
+		use->settled = ItemOf(batch, owner)->write.renames || FAULT_SKIP("inner_share_lock");
 	}
 	else if (IdsHave(batch->ids, batch->n, use->document_id))
 		use->document_id = 0;
 	use->later = use->document_id == 0 && use->reference->can_change && batch->nseeds > 0;
 }
 
-/* Let the rows of the body refer to what its references name. */
+/* Put the targets of the body's references into its rows. */
 static void
 SetRows(BatchItem *item)
 {
-	FlattenSetDocumentId(item->write.flat, item->document_id);
-	FlattenSetReferences(item->write.flat);
+	FlattenSetIds(item->write.flat, item->write.document_id);
 }
 
-/* Do the columns that make up the identity keep their values? */
+/* Returns true if the columns that make up the identity keep their values. */
 static bool
 KeepsKey(BatchItem *item)
 {
 	SetRows(item);
-	return RowsSameKey(item->write.resource, item->document_id, item->write.flat);
+	return RowsSameKey(item->write.resource, item->write.document_id, item->write.flat);
 }
 
-/* Does the identity refer to the same documents as before? */
+/* Returns true if the identity refers to the same documents as before. */
 static bool
 KeepsTargets(BatchItem *item)
 {
 	SetRows(item);
-	return RowsSameTargets(item->write.resource, item->document_id, item->write.flat);
+	return RowsSameTargets(item->write.resource, item->write.document_id, item->write.flat);
 }
 
 /*
- * Must a change of identity be refused?  Not if the identity only follows that of
- * a document it is made of: dependents follow whatever their own flag says.
- * While references are left for later, this cannot be known.
+ * Returns true if a change of identity must be refused.  It need not if the
+ * identity only follows that of a document it is made of: dependents follow
+ * whatever their own flag says.  While references are left for later, this cannot
+ * be known.
  */
 static bool
 BreaksKey(BatchItem *item)
 {
 	const FlatDocument *flat = item->write.flat;
 
-	if (!item->identity || flat->model->allow_identity_updates)
+	if (!item->write.renames || flat->model->allow_identity_updates)
 		return false;
 	for (int i = 0; i < flat->nuses; i++)
 		if (flat->uses[i].later)
@@ -128,14 +129,14 @@ CheckItem(BatchItem *item)
 	ResolveRefuseReferences(item->write.flat);
 }
 
-/* The documents whose identities change are the seeds of the cascade. */
+/* Gather the seeds of the cascade: the documents whose identities change. */
 void
-BatchGatherSeeds(Batch *batch)
+BatchResolveSeeds(Batch *batch)
 {
 	batch->nseeds = 0;
 	for (int i = 0; i < batch->n; i++)
-		if (batch->by_id[i]->identity)
-			batch->seeds[batch->nseeds++] = batch->by_id[i]->document_id;
+		if (batch->by_id[i]->write.renames)
+			batch->seeds[batch->nseeds++] = batch->by_id[i]->write.document_id;
 }
 
 /*
@@ -147,8 +148,8 @@ BatchResolve(Batch *batch)
 {
 	SnapshotBegin();
 	for (int i = 0; i < batch->n; i++)
-		batch->items[i].identity = WriteIdentityDiffers(&batch->items[i].write, batch->items[i].document_id);
-	BatchGatherSeeds(batch);
+		batch->items[i].write.renames = WriteIdentityDiffers(&batch->items[i].write, batch->items[i].write.document_id);
+	BatchResolveSeeds(batch);
 	for (batch->position = 0; batch->position < batch->n; batch->position++)
 	{
 		BatchItem  *item = &batch->items[batch->position];
@@ -163,7 +164,7 @@ BatchResolve(Batch *batch)
 	SnapshotEnd();
 }
 
-/* Lock what all documents refer to, as if it were one document. */
+/* Lock the targets of all documents, as if they were one document. */
 static void
 LockChildrenTogether(Batch *batch)
 {
@@ -192,9 +193,9 @@ LockChildrenTogether(Batch *batch)
 }
 
 /*
- * Has a name moved into the batch, or away from a document that was to keep it,
- * while we waited for locks?  It cannot be followed into the batch: the
- * document that has it now is about to lose it.
+ * Returns true if a name has moved into the batch, or away from a document that
+ * was to keep it, while we waited for locks.  It cannot be followed into the
+ * batch: the document that has it now is about to lose it.
  */
 static bool
 HasMoved(Batch *batch, const ReferenceUse *use)
@@ -209,7 +210,7 @@ HasMoved(Batch *batch, const ReferenceUse *use)
 	return IdsHave(batch->ids, batch->n, use->document_id);
 }
 
-/* Check what the references name after the locks were taken. */
+/* Check the targets of the references after the locks were taken. */
 static void
 CheckLockedChildren(Batch *batch)
 {
@@ -219,22 +220,22 @@ CheckLockedChildren(Batch *batch)
 
 		for (int i = 0; i < flat->nuses; i++)
 			if (HasMoved(batch, &flat->uses[i]))
-				BatchRaiseMoved();
+				BatchResolveRaiseMoved();
 		ResolveRefuseDescriptors(flat);
 		ResolveRefuseReferences(flat);
 	}
 	batch->position = -1;
 }
 
-/* Lock what the documents refer to, and see that it is still what was meant. */
+/* Lock the targets of all documents, and check that they are still the targets. */
 void
-BatchLockChildren(Batch *batch)
+BatchResolveLock(Batch *batch)
 {
 	LockChildrenTogether(batch);
 	CheckLockedChildren(batch);
 }
 
-/* Does a reference name a follower, or may it do so by a new name? */
+/* Returns true if a reference names a follower, or may name one by its new name. */
 static bool
 NamesFollower(const ReferenceUse *use, const Closure *closure)
 {
@@ -242,12 +243,12 @@ NamesFollower(const ReferenceUse *use, const Closure *closure)
 }
 
 /*
- * The highest rank among the types of followers that references may name; -1:
- * there are no such references.  Subclasses may have other ranks than the
+ * Returns the highest rank among the types of followers that references may name;
+ * -1 if there are no such references.  Subclasses may have other ranks than the
  * abstract resource, so there all followers count.
  */
 static int
-FollowerRank(const Batch *batch, const Closure *closure)
+FollowerRank(const Batch *batch)
 {
 	int			rank = -1;
 
@@ -256,7 +257,7 @@ FollowerRank(const Batch *batch, const Closure *closure)
 		const FlatDocument *flat = batch->items[i].write.flat;
 
 		for (int j = 0; j < flat->nuses; j++)
-			if (NamesFollower(&flat->uses[j], closure))
+			if (NamesFollower(&flat->uses[j], batch->closure))
 				rank = Max(rank, flat->uses[j].reference->abstract ? INT_MAX : flat->uses[j].reference->rank);
 	}
 	return rank;
@@ -267,13 +268,13 @@ FollowerRank(const Batch *batch, const Closure *closure)
  * followers are locked for update now, so these references are settled, too.
  */
 static void
-ResolveFollowers(Batch *batch, const Closure *closure)
+ResolveFollowers(Batch *batch)
 {
-	int			rank = FollowerRank(batch, closure);
+	int			rank = FollowerRank(batch);
 
 	if (rank < 0)
 		return;
-	FutureNamesFollow(batch->names, closure, rank);
+	FutureNamesFollow(batch->names, batch->closure, rank);
 	for (int i = 0; i < batch->n; i++)
 	{
 		const FlatDocument *flat = batch->items[i].write.flat;
@@ -282,7 +283,7 @@ ResolveFollowers(Batch *batch, const Closure *closure)
 		{
 			ReferenceUse *use = &flat->uses[j];
 
-			if (!NamesFollower(use, closure))
+			if (!NamesFollower(use, batch->closure))
 				continue;
 			use->document_id = FutureNamesFind(batch->names, &use->referential_id);
 			use->settled = true;
@@ -296,7 +297,7 @@ ResolveFollowers(Batch *batch, const Closure *closure)
  * may still have to refer to another target, if two targets swap their names.
  */
 static void
-CheckItems(Batch *batch, const Closure *closure)
+CheckItems(Batch *batch)
 {
 	SnapshotBegin();
 	for (batch->position = 0; batch->position < batch->n; batch->position++)
@@ -304,16 +305,16 @@ CheckItems(Batch *batch, const Closure *closure)
 		BatchItem  *item = &batch->items[batch->position];
 
 		CheckItem(item);
-		item->key = item->identity || (ClosureHas(closure, item->document_id) && !KeepsTargets(item));
+		item->key = item->write.renames || (ClosureHas(batch->closure, item->write.document_id) && !KeepsTargets(item));
 	}
 	batch->position = -1;
 	SnapshotEnd();
 }
 
-/* Resolve what could not be resolved before, and decide, under all locks. */
+/* Resolve the references that were left for later, and decide, under all locks. */
 void
-BatchResolveAgain(Batch *batch, const Closure *closure)
+BatchResolveAgain(Batch *batch)
 {
-	ResolveFollowers(batch, closure);
-	CheckItems(batch, closure);
+	ResolveFollowers(batch);
+	CheckItems(batch);
 }

@@ -1,11 +1,11 @@
 /*
  * delete.c
- *		dms.delete_document(): only what nobody refers to can go.
+ *		dms.delete_document(): deleting a document that no other refers to.
  *
- * Who refers to the document is asked first, without waiting for anybody.
- * Then its identity and the row that foreign keys point at are locked, which
- * waits for those who are about to refer to it, and the question is asked
- * again.  The row of dms.Document takes everything else with it.
+ * References are looked for first, without a lock.  Then the document's identity
+ * and the row that foreign keys point at are locked, which waits for transactions
+ * that are about to refer to it, and references are looked for again.  The row of
+ * dms.Document takes everything else with it.
  */
 #include "postgres.h"
 
@@ -25,8 +25,8 @@
 #include "model/modelcache.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
-#include "verbs/documents.h"
-#include "verbs/precondition.h"
+#include "verbs/delete.h"
+#include "verbs/write.h"
 
 PG_FUNCTION_INFO_V1(dms_delete_document);
 
@@ -39,7 +39,7 @@ typedef struct Delete
 	Precondition precondition;
 } Delete;
 
-/* Refuse, with every resource that refers to the document and how often. */
+/* Refuse to delete a document that others refer to, and list their resources. */
 static void
 RefuseReferenced(const Delete *delete)
 {
@@ -54,8 +54,8 @@ RefuseReferenced(const Delete *delete)
 }
 
 /*
- * Ask again behind the locks, in a new statement; where the transaction's
- * snapshot is fixed, the latest state must say the same.
+ * Look again under the locks, in a new statement; where the transaction's
+ * snapshot is fixed, there must be no references in the latest one either.
  */
 static void
 LookAgain(const Delete *delete)
@@ -85,7 +85,7 @@ LockKeyRows(const Delete *delete)
 		LockKeyRow(RowTableMember(delete->resource), delete->document_id);
 }
 
-/* The place in a document whose foreign key has this name. */
+/* Returns the place in a document whose foreign key has this name. */
 static const char *
 PathOfConstraint(const ResourceModel *model, const char *constraint)
 {
@@ -102,8 +102,8 @@ PathOfConstraint(const ResourceModel *model, const char *constraint)
 }
 
 /*
- * A foreign key refused what the edges allowed: an edge is missing.  Tell it
- * in the same words, from the name of the constraint.
+ * Report a foreign key that refused a delete which the edges allowed: an edge is
+ * missing.  The name of the constraint leads to the place of the reference.
  */
 static void
 RaiseViolated(const Delete *delete, const ErrorData *error)
@@ -113,6 +113,7 @@ RaiseViolated(const Delete *delete, const ErrorData *error)
 	CStringGetTextDatum(error->schema_name), CStringGetTextDatum(error->table_name)};
 	Problem    *problem = ProblemNew(PROBLEM_STILL_REFERENCED);
 
+	problem->cause = error;
 	ExecuteWithArgs("SELECT m.ProjectName, m.ResourceName"
 					" FROM dms.ResourceModel AS m,"
 					" pg_catalog.json_array_elements(m.Model OPERATOR(pg_catalog.->) 'tables') AS t,"
@@ -140,6 +141,7 @@ typedef struct DeleteAttempt
 	bool		deleted;
 } DeleteAttempt;
 
+/* Delete the row; run in a subtransaction. */
 static bool
 TryDelete(void *arg)
 {
@@ -152,8 +154,8 @@ TryDelete(void *arg)
 
 /*
  * Delete the row of dms.Document, and all else by its triggers.  *etag is the
- * one that the caller relies on, if any, and then the one that was deleted;
- * false when there is no such row.
+ * one that the caller relies on, if any, and is set to the one that was deleted.
+ * Returns false if there is no such row.
  */
 static bool
 DeleteRow(const Delete *delete, int64 *etag)
@@ -162,7 +164,7 @@ DeleteRow(const Delete *delete, int64 *etag)
 	bool		stays;
 	ErrorData  *error;
 
-	/* Behind a violation we still want to ask the models what it means. */
+	/* After a violation we still have to read models, to report it. */
 	error = AttemptCatch(TryDelete, &attempt, &stays);
 	if (error != NULL && error->sqlerrcode != ERRCODE_FOREIGN_KEY_VIOLATION)
 		ReThrowError(error);
@@ -172,7 +174,7 @@ DeleteRow(const Delete *delete, int64 *etag)
 	return attempt.deleted;
 }
 
-/* The steps of a delete behind the gate. */
+/* The steps of a delete after the gate. */
 static int64
 RunDelete(const Delete *delete)
 {
@@ -180,16 +182,16 @@ RunDelete(const Delete *delete)
 
 	SnapshotBegin();
 	if (!HeaderRead(delete->document_id, &header))
-		RaiseGone(&delete->precondition, delete->uuid);
+		PreconditionRaiseGone(&delete->precondition, delete->uuid);
 	PreconditionCheck(&delete->precondition, &header);
 	RefuseReferenced(delete);
 	SnapshotEnd();
 	if (!FAULT_SKIP("delete_lock"))
 	{
-		/* The document before its rows: all who write it take them so. */
+		/* The document before its rows: all writers lock them in this order. */
 		if (!LockIdentityFirst(delete->document_id) ||
 			(!FAULT_SKIP("document_first") && !LockDocument(delete->document_id, &header)))
-			RaiseGone(&delete->precondition, delete->uuid);
+			PreconditionRaiseGone(&delete->precondition, delete->uuid);
 		PreconditionCheck(&delete->precondition, &header);
 		LockKeyRows(delete);
 	}
@@ -199,10 +201,10 @@ RunDelete(const Delete *delete)
 	if (DeleteRow(delete, &header.etag))
 		return header.etag;
 
-	/* The delete judged the etag: it is gone, or not what was expected. */
+	/* The statement found no row with the etag: report why. */
 	SnapshotBegin();
 	if (!HeaderRead(delete->document_id, &header))
-		RaiseGone(&delete->precondition, delete->uuid);
+		PreconditionRaiseGone(&delete->precondition, delete->uuid);
 	PreconditionCheck(&delete->precondition, &header);
 	ereport(ERROR,
 			(errcode(ERRCODE_DATA_CORRUPTED),
@@ -220,7 +222,7 @@ DeleteDocument(Resource *resource, const pg_uuid_t *uuid, const Precondition *pr
 	Delete		delete = {.resource = resource,.uuid = uuid,.precondition = *precondition};
 
 	if (!DocumentFindToWrite(uuid, &delete.document_id, &delete.resource))
-		RaiseGone(precondition, uuid);
+		PreconditionRaiseGone(precondition, uuid);
 	return RunDelete(&delete);
 }
 

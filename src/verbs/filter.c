@@ -1,10 +1,9 @@
 /*
  * filter.c
- *		Reading the filters of a query: which fields, which values, and what is
- *		wrong with them.
+ *		Reading and checking the filters of a query.
  *
  * Values are brought into the canonical form that stored values have, so that
- * equality is all that is left to do.
+ * they can be compared for equality.
  */
 #include "postgres.h"
 
@@ -22,6 +21,7 @@ typedef struct FilterState
 	Problem    *values;			/* values that do not fit */
 } FilterState;
 
+/* Find the field of this name, in any case; NULL if there is none. */
 static const QueryModel *
 FindField(const ResourceModel *model, const char *name)
 {
@@ -31,7 +31,7 @@ FindField(const ResourceModel *model, const char *name)
 	return NULL;
 }
 
-/* A date may come as a date and time; then its time is ignored. */
+/* Remove the time of a date that came as a date and time. */
 static void
 CutTime(JNode *node)
 {
@@ -39,14 +39,14 @@ CutTime(JNode *node)
 
 	if (node->kind == JNODE_STRING && DateTimeParse(node->text, node->length, &instant))
 	{
-		const char *start = node->text +strspn(node->text, " ");
+		const char *start = &node->text[strspn(node->text, " ")];
 
 		node->length = strcspn(start, "Tt ");
 		node->text = pnstrdup(start, node->length);
 	}
 }
 
-/* Integers are compared as int8, whatever the width of their column. */
+/* Returns the type of a value; integers are compared as int8, whatever their column. */
 static ValueModel
 ModelOfValue(const QueryPathModel *path)
 {
@@ -56,7 +56,7 @@ ModelOfValue(const QueryPathModel *path)
 	return value;
 }
 
-/* One value for one path; false when it fits no document or is refused. */
+/* Read a value for one path.  Returns false if it is refused or fits no document. */
 static bool
 ReadValue(FilterState *state, const QueryPathModel *path, const JNode *source,
 		  char **value)
@@ -94,7 +94,7 @@ ReadValue(FilterState *state, const QueryPathModel *path, const JNode *source,
 	return true;
 }
 
-/* One value, or an array of them, for one path. */
+/* Read a value, or an array of them, for one path. */
 static void
 ReadPath(FilterState *state, const QueryPathModel *path, const JNode *source,
 		 FilterPath *into)
@@ -105,13 +105,16 @@ ReadPath(FilterState *state, const QueryPathModel *path, const JNode *source,
 	if (source->kind == JNODE_ARRAY)
 	{
 		foreach_child(child, source)
+		{
 			if (ReadValue(state, path, child, &into->values[into->nvalues]))
-			into->nvalues++;
+				into->nvalues++;
+		}
 	}
 	else if (ReadValue(state, path, source, &into->values[0]))
 		into->nvalues = 1;
 }
 
+/* Read the values of a field, for each of its paths. */
 static void
 ReadFilter(FilterState *state, const QueryModel *field, const JNode *source,
 		   Filter *filter)
@@ -123,8 +126,8 @@ ReadFilter(FilterState *state, const QueryModel *field, const JNode *source,
 }
 
 /*
- * The filters of an object {field: value or array of values}.  What is wrong
- * is an error, with all that is wrong listed.
+ * Read the filters of an object {field: value or array of values}.  Unknown fields
+ * and values that do not fit are errors, which list all of them.
  */
 Filter *
 FiltersRead(const ResourceModel *model, JNode *filters, FilterIds ids, int *n)

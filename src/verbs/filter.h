@@ -25,7 +25,7 @@ typedef struct Filter
 	FilterPath *paths;			/* as field->paths */
 } Filter;
 
-/* What to make of an id that is no UUID. */
+/* How to treat an id that is no UUID. */
 typedef enum FilterIds
 {
 	FILTER_IDS_STRICT,			/* an error */

@@ -1,16 +1,17 @@
 /*
  * precondition.c
- *		Checking the etags that a caller expects, or does not want to meet.
+ *		Checking the etags that a caller expects, or excludes.
  *
- * A look before the locks may answer early; the check behind them decides.
+ * A check before the locks may refuse early; the check under them decides.
  */
 #include "postgres.h"
 
 #include "base/faults.h"
 #include "base/report.h"
+#include "base/uuid.h"
 #include "verbs/precondition.h"
 
-/* The document must have this etag. */
+/* Require that the document has this etag. */
 void
 PreconditionSetMatch(Precondition *precondition, int64 etag)
 {
@@ -20,9 +21,9 @@ PreconditionSetMatch(Precondition *precondition, int64 etag)
 	precondition->match.etags[0] = etag;
 }
 
-/* Does the list name this etag? */
+/* Returns true if the list has this etag. */
 bool
-EtagListHas(const EtagList *list, int64 etag)
+PreconditionListHas(const EtagList *list, int64 etag)
 {
 	if (!list->given)
 		return false;
@@ -32,6 +33,7 @@ EtagListHas(const EtagList *list, int64 etag)
 	return list->any;
 }
 
+/* Report that the document does not have the etag that the caller expects. */
 static void
 RaiseMismatch(void)
 {
@@ -40,21 +42,32 @@ RaiseMismatch(void)
 				"document was changed since its etag was read");
 }
 
-/* The document is there. */
+/* Check the precondition for a document that exists. */
 void
 PreconditionCheck(const Precondition *precondition, const DocumentHeader *header)
 {
-	if (precondition->match.given && !EtagListHas(&precondition->match, header->etag) &&
+	if (precondition->match.given && !PreconditionListHas(&precondition->match, header->etag) &&
 		!FAULT_SKIP("etag_check"))
 		RaiseMismatch();
-	if (EtagListHas(&precondition->none_match, header->etag))
+	if (PreconditionListHas(&precondition->none_match, header->etag))
 		ReportError(PROBLEM_IF_NONE_MATCH, NULL, "document exists already");
 }
 
-/* The document is not there. */
+/* Check the precondition if the document does not exist. */
 void
 PreconditionCheckAbsent(const Precondition *precondition)
 {
 	if (precondition->match.given)
 		RaiseMismatch();
+}
+
+/*
+ * Report that there is no such document; if the caller has read an etag of it,
+ * that it was changed.
+ */
+void
+PreconditionRaiseGone(const Precondition *precondition, const pg_uuid_t *uuid)
+{
+	PreconditionCheckAbsent(precondition);
+	ReportError(PROBLEM_NO_DOCUMENT, NULL, "there is no document %s", UuidText(uuid));
 }

@@ -1,6 +1,6 @@
 /*
  * precondition.h
- *		What must be so for a write to happen.
+ *		Conditions under which a write may happen.
  */
 #ifndef DMS_PRECONDITION_H
 #define DMS_PRECONDITION_H
@@ -28,6 +28,8 @@ extern void PreconditionSetMatch(Precondition *precondition, int64 etag);
 extern void PreconditionCheck(const Precondition *precondition,
 							  const DocumentHeader *header);
 extern void PreconditionCheckAbsent(const Precondition *precondition);
-extern bool EtagListHas(const EtagList *list, int64 etag);
+extern void PreconditionRaiseGone(const Precondition *precondition,
+								  const pg_uuid_t *uuid) pg_attribute_noreturn();
+extern bool PreconditionListHas(const EtagList *list, int64 etag);
 
 #endif							/* DMS_PRECONDITION_H */

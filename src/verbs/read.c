@@ -10,6 +10,7 @@
 #include "postgres.h"
 
 #include "base/faults.h"
+#include "base/jsontreebuild.h"
 #include "base/report.h"
 #include "base/uuid.h"
 #include "document/edges.h"
@@ -22,7 +23,6 @@
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
-#include "utils/jsonb.h"
 #include "utils/memutils.h"
 #include "utils/uuid.h"
 #include "verbs/read.h"
@@ -33,8 +33,8 @@ PG_FUNCTION_INFO_V1(dms_count_documents);
 PG_FUNCTION_INFO_V1(dms_referencing_documents);
 
 /*
- * Documents that are read together.  A page of an API has no more; what is
- * larger is an export, and must not need memory for all at once.
+ * Documents that are read together.  A page of an API has no more; a larger
+ * result is an export, and must not need memory for all at once.
  */
 #define DOCUMENTS_AT_ONCE 1000
 
@@ -57,6 +57,7 @@ BeginBody(StringInfo out)
 	appendStringInfoSpaces(out, VARHDRSZ);
 }
 
+/* Finish a json value. */
 static text *
 EndBody(StringInfo out)
 {
@@ -65,8 +66,8 @@ EndBody(StringInfo out)
 }
 
 /*
- * Read a document in the active snapshot; false when there is none.  The body
- * is made in the given memory context.
+ * Read a document in the active snapshot.  Returns false if there is none.  The
+ * body is made in the given memory context.
  */
 bool
 ReadDocument(const pg_uuid_t *uuid, MemoryContext context, ReadResult *result)
@@ -122,7 +123,7 @@ ReadPage(Resource *resource, const int64 *ids, int n, ReadSink sink, void *state
 	{
 		int			some = Min(n, DOCUMENTS_AT_ONCE);
 
-		/* What SPI holds for these documents goes with its procedure. */
+		/* SPI_finish() frees all memory that these documents needed. */
 		if (SPI_connect() != SPI_OK_CONNECT)
 			elog(ERROR, "could not connect to SPI");
 		ReadTogether(resource, ids, some, sink, state);
@@ -133,7 +134,7 @@ ReadPage(Resource *resource, const int64 *ids, int n, ReadSink sink, void *state
 	}
 }
 
-/* A document by its id; NULL when there is none. */
+/* Return a document by its id; NULL if there is none. */
 Datum
 dms_get_document(PG_FUNCTION_ARGS)
 {
@@ -150,28 +151,22 @@ dms_get_document(PG_FUNCTION_ARGS)
 	PG_RETURN_TEXT_P(result.body);
 }
 
-/* The resource and the filters that the first three arguments name. */
+/* Make the query of the resource and filters in the first three arguments. */
 static DocumentQuery *
 QueryOfArguments(FunctionCallInfo fcinfo, Resource **resource)
 {
-	Jsonb	   *filters = PG_GETARG_JSONB_P(2);
-	char	   *json = JsonbToCString(NULL, &filters->root, VARSIZE(filters));
-	JsonFault	fault;
-	JNode	   *tree;
-	Filter	   *read;
+	Filter	   *filters;
 	int			n;
 
 	*resource = ModelCacheFind(text_to_cstring(PG_GETARG_TEXT_PP(0)),
-							   text_to_cstring(PG_GETARG_TEXT_PP(1)));
+							 text_to_cstring(PG_GETARG_TEXT_PP(1)));
 	ModelCacheRefuseAbstract(*resource);
-	tree = JsonTreeParse(json, strlen(json), &fault);
-	if (tree == NULL)
-		ReportError(PROBLEM_ARGUMENT, NULL, "filters are not valid: %s", fault.message);
-	read = FiltersRead((*resource)->model, tree, FILTER_IDS_STRICT, &n);
-	return QueryMake(*resource, read, n);
+	filters = FiltersRead((*resource)->model, JsonTreeBuild(PG_GETARG_JSONB_P(2)),
+						  FILTER_IDS_STRICT, &n);
+	return QueryMake(*resource, filters, n);
 }
 
-/* The number of the document to go on behind; 0 without one. */
+/* Returns the id of the document after which to continue; 0 if none was given. */
 static int64
 FindAfter(FunctionCallInfo fcinfo, int argument)
 {
@@ -180,11 +175,12 @@ FindAfter(FunctionCallInfo fcinfo, int argument)
 	if (PG_ARGISNULL(argument))
 		return 0;
 	if (!DocumentFind(PG_GETARG_UUID_P(argument), &document_id, NULL))
-		ReportError(PROBLEM_ARGUMENT, NULL, "there is no document %s to go on behind",
+		ReportError(PROBLEM_ARGUMENT, NULL, "there is no document %s to continue after",
 					UuidText(PG_GETARG_UUID_P(argument)));
 	return document_id;
 }
 
+/* Add a document to the set that a function returns. */
 static void
 PutDocument(void *state, const DocumentHeader *header, text *body)
 {
@@ -195,7 +191,7 @@ PutDocument(void *state, const DocumentHeader *header, text *body)
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 
-/* The documents that match, in order of their making. */
+/* Return the documents that match, in the order in which they were created. */
 Datum
 dms_query_documents(PG_FUNCTION_ARGS)
 {
@@ -222,7 +218,7 @@ dms_query_documents(PG_FUNCTION_ARGS)
 	PG_RETURN_NULL();
 }
 
-/* How many documents match. */
+/* Count the documents that match. */
 Datum
 dms_count_documents(PG_FUNCTION_ARGS)
 {
@@ -238,7 +234,7 @@ dms_count_documents(PG_FUNCTION_ARGS)
 	PG_RETURN_INT64(count);
 }
 
-/* Who refers to a document, and from where. */
+/* Return the documents that refer to a document, and the places of the references. */
 Datum
 dms_referencing_documents(PG_FUNCTION_ARGS)
 {

@@ -2,39 +2,40 @@
  * update.c
  *		dms.update_document(): writing a document by its id.
  *
- * Its identity may change where the schema allows it; then everything that
- * depends on the old identity follows in the same transaction.
+ * Its identity may change where the schema allows it; then the identities that
+ * depend on it follow in the same transaction.
  */
 #include "postgres.h"
 
 #include "base/faults.h"
 #include "base/report.h"
+#include "cascade/cascade.h"
+#include "cascade/closure.h"
 #include "cascade/identitylocks.h"
 #include "cascade/locks.h"
-#include "catalog/pg_type.h"
+#include "document/edges.h"
 #include "document/resolve.h"
 #include "document/rows.h"
 #include "engine/session.h"
 #include "fmgr.h"
 #include "utils/builtins.h"
-#include "verbs/documents.h"
-#include "verbs/violations.h"
-#include "verbs/write.h"
+#include "verbs/update.h"
+#include "verbs/writeguard.h"
 
 PG_FUNCTION_INFO_V1(dms_update_document);
 
-/* Lock the document's identity and all that depend on it. */
+/* Lock the document's identity and all identities that depend on it. */
 static Closure *
-LockClosure(const Write *write, const pg_uuid_t *uuid, int64 document_id)
+LockClosure(const Write *write)
 {
-	Closure    *closure = ClosureLock(&document_id, 1);
+	Closure    *closure = ClosureLock(&write->document_id, 1);
 
-	if (!ClosureHas(closure, document_id))
-		RaiseGone(&write->precondition, uuid);
+	if (!ClosureHas(closure, write->document_id))
+		PreconditionRaiseGone(&write->precondition, write->uuid);
 	return closure;
 }
 
-/* Is the identity of the document that of the body? */
+/* Returns true if the document has the identity of the body. */
 static bool
 KeepsIdentity(const Write *write, int64 document_id)
 {
@@ -48,122 +49,154 @@ KeepsIdentity(const Write *write, int64 document_id)
 
 /*
  * Lock the document, and before it its identity and all that depend on it if
- * the identity is to change: all sessions take them in this order.  Somebody
- * may change it while we wait: then the body, which names the old one, changes
- * it back.  Returns the closure of a change, or NULL.
+ * the identity is to change: all sessions take them in this order.  Another
+ * transaction may change it while we wait: then the body, which has the old one,
+ * changes it back.  Returns the closure of a change, or NULL.
  */
 static Closure *
-LockToUpdate(Write *write, const pg_uuid_t *uuid, int64 document_id,
-			 bool identity, DocumentHeader *header)
+LockToUpdate(Write *write, DocumentHeader *header)
 {
-	LockRequest request = {write, document_id, header, KeepsIdentity};
 	Closure    *closure;
 
-	if (!identity)
+	if (!write->renames)
 	{
-		if (WriteLockFound(&request))
+		WriteLock	lock = WriteLockFound(write, header);
+
+		if (lock == WRITE_LOCKED)
 			return NULL;
-		if (!request.found)
-			RaiseGone(&write->precondition, uuid);
+		if (lock == WRITE_GONE)
+			PreconditionRaiseGone(&write->precondition, write->uuid);
 		FAULT_PAUSE("after_moved");
 	}
-	closure = LockClosure(write, uuid, document_id);
-	if (!LockDocument(document_id, header))
-		RaiseGone(&write->precondition, uuid);
-	return KeepsIdentity(write, document_id) ? NULL : closure;
+	closure = LockClosure(write);
+	if (!LockDocument(write->document_id, header))
+		PreconditionRaiseGone(&write->precondition, write->uuid);
+	return KeepsIdentity(write, write->document_id) ? NULL : closure;
+}
+
+/*
+ * Claim the new identity of a document.  That comes before the root row, whose
+ * natural key is unique too, so that there is one queue for each key.
+ */
+static void
+MoveIdentity(const Write *write)
+{
+	if (FAULT_SKIP("claim_first"))
+	{
+		RowsUpdate(write->resource, write->document_id, write->flat, true);
+		FAULT_PAUSE("between_claim_and_root");
+	}
+	ReferentialIdsForget(write->document_id);
+	ReferentialIdsClaim(write->flat, write->document_id);
+	if (!FAULT_SKIP("claim_first"))
+		FAULT_PAUSE("between_claim_and_root");
+}
+
+/* Write a document that is locked, and let its closure follow its new identity. */
+static void
+Rename(Write *write, DocumentHeader *header, const Closure *closure)
+{
+	FAULT_PAUSE("behind_self_lock");
+	FlattenSetIds(write->flat, write->document_id);
+	MoveIdentity(write);
+	RowsUpdate(write->resource, write->document_id, write->flat, true);
+	EdgesDiff(write->document_id, write->flat);
+	CascadeRun(closure, &write->document_id, 1, &write->document_id, 1);
+	WriteBump(write, header);
 }
 
 /* Update a document by its id; its identity may change. */
 static void
-UpdateById(Write *write, const pg_uuid_t *uuid, int64 document_id, bool identity)
+UpdateById(void *arg)
 {
+	Write	   *write = arg;
 	DocumentHeader header;
-	Closure    *closure = LockToUpdate(write, uuid, document_id, identity, &header);
+	Closure    *closure = LockToUpdate(write, &header);
 
 	PreconditionCheck(&write->precondition, &header);
-	if (closure != NULL)
-		WriteRefuseKeyChange(write);
-	WriteLocked(write, &header, closure);
+	if (closure == NULL)
+	{
+		WriteLocked(write, &header);
+		return;
+	}
+	WriteRefuseKeyChange(write);
+	Rename(write, &header, closure);
 }
 
-/* The steps of an update behind the gate. */
-static void
-Update(Write *write, const pg_uuid_t *uuid, int64 document_id)
+/*
+ * Resolve everything in one snapshot and, in the same one, look whether the
+ * identity changes, and whether the body is stored already: then nothing else
+ * happens.
+ */
+static bool
+AnswerUnchanged(Write *write)
 {
 	DocumentHeader header;
 	bool		unchanged = false;
-	bool		identity;
 
 	SnapshotBegin();
 	ResolveDocument(write->flat);
-	if (!HeaderRead(document_id, &header))
-		RaiseGone(&write->precondition, uuid);
+	if (!HeaderRead(write->document_id, &header))
+		PreconditionRaiseGone(&write->precondition, write->uuid);
 	PreconditionCheck(&write->precondition, &header);
-	identity = WriteIdentityDiffers(write, document_id);
-	if (identity)
-		ResolveForgetOld(write->flat, document_id);
-	if (ResolveComplete(write->flat) && !identity)
+	write->renames = WriteIdentityDiffers(write, write->document_id);
+	if (write->renames)
+		ResolveForgetOld(write->flat, write->document_id);
+	else if (ResolveComplete(write->flat))
 	{
-		FlattenSetDocumentId(write->flat, document_id);
-		FlattenSetReferences(write->flat);
-		unchanged = RowsUnchanged(write->resource, document_id, write->flat);
+		FlattenSetIds(write->flat, write->document_id);
+		unchanged = RowsUnchanged(write->resource, write->document_id, write->flat);
 	}
 	ResolveRefuseDescriptors(write->flat);
-	if (identity)
+	if (write->renames)
 		WriteRefuseKeyChange(write);
 	SnapshotEnd();
 	if (unchanged)
-	{
 		WriteFinish(write, WRITE_UNCHANGED, &header);
-		return;
-	}
-	ResolveRefuseReferences(write->flat);
-	if (identity)
-		IdentitiesMakeRoom(&document_id, 1);
-	WriteLockChildren(write, document_id, true);
-	PG_TRY();
-	{
-		UpdateById(write, uuid, document_id, identity);
-	}
-	PG_CATCH();
-	{
-		ViolationRethrow(write->flat);
-	}
-	PG_END_TRY();
+	return unchanged;
 }
 
-/* Find the document, and what it is. */
-static int64
-FindDocument(Write *write, const pg_uuid_t *uuid)
+/* The steps of an update after the gate. */
+static void
+Update(Write *write)
 {
-	int64		document_id;
+	if (AnswerUnchanged(write))
+		return;
+	ResolveRefuseReferences(write->flat);
+	if (write->renames)
+		IdentitiesMakeRoom(&write->document_id, 1);
+	WriteLockChildren(write);
+	WriteGuarded(UpdateById, WriteDocument, write);
+}
 
-	if (!DocumentFindToWrite(uuid, &document_id, &write->resource))
-		RaiseGone(&write->precondition, uuid);
-	return document_id;
+/* Find the document, and its resource. */
+static void
+FindDocument(Write *write)
+{
+	if (!DocumentFindToWrite(write->uuid, &write->document_id, &write->resource))
+		PreconditionRaiseGone(&write->precondition, write->uuid);
 }
 
 /*
  * Write a document by its id.  To be called like UpsertDocument(); where the
- * resource is known already, the body is judged before the document is looked
+ * resource is known already, the body is checked before the document is looked
  * for.
  */
 void
 UpdateDocument(Write *write, const pg_uuid_t *uuid, text *document)
 {
-	int64		document_id;
-
+	write->uuid = uuid;
 	if (write->resource != NULL)
 	{
-		WriteTakeBody(write, document, uuid);
-		document_id = FindDocument(write, uuid);
+		WriteTakeBody(write, document);
+		FindDocument(write);
 	}
 	else
 	{
-		document_id = FindDocument(write, uuid);
-		WriteTakeBody(write, document, uuid);
+		FindDocument(write);
+		WriteTakeBody(write, document);
 	}
-	Update(write, uuid, document_id);
+	Update(write);
 }
 
 /* Write a document by its id. */

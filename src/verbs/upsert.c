@@ -3,9 +3,9 @@
  *		dms.upsert_document(): writing a document by its identity.
  *
  * The functions below read like the protocol: bring the body into form,
- * resolve, answer "unchanged" without a lock if it is so, lock what is
- * referred to, claim or find the identity, lock the document, look again,
- * write what differs, and let the etag judge.
+ * resolve, answer "unchanged" without a lock if it is so, lock the documents that
+ * it refers to, claim or find the identity, lock the document, look again, write
+ * the differences, and bump the etag.
  */
 #include "postgres.h"
 
@@ -17,76 +17,61 @@
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
-#include "verbs/documents.h"
-#include "verbs/violations.h"
-#include "verbs/write.h"
+#include "verbs/upsert.h"
+#include "verbs/writeguard.h"
 
 PG_FUNCTION_INFO_V1(dms_upsert_document);
 
-/* An identity that moves away so often is not worth another look. */
+/* The number of times that an identity may move away before we give up. */
 #define MAX_ATTEMPTS 100
 
-/* The document that has the identity now; 0: none. */
-static int64
-FindOwn(const Write *write)
-{
-	int64		found;
-
-	SnapshotBegin();
-	found = ResolveOwn(write->flat);
-	SnapshotEnd();
-	return found;
-}
-
-/* Does the identity still belong to the document? */
-static bool
-OwnsIdentity(const Write *write, int64 document_id)
-{
-	return FAULT_SKIP("self_look") || FindOwn(write) == document_id;
-}
-
 /*
- * Update the document that had the identity when we looked; false when it is
- * gone, or has another identity by now.  Without the look behind the lock, an
+ * Update the document that had the identity when we looked.  Returns false if it
+ * is gone, or has another identity by now.  Without the look under the lock, an
  * upsert would write into a document that was renamed while it waited.
  */
 static bool
-UpdateFound(Write *write, int64 document_id)
+UpdateFound(Write *write)
 {
 	DocumentHeader header;
-	LockRequest request = {write, document_id, &header, OwnsIdentity};
 
-	return WriteLockFound(&request) && WriteLocked(write, &header, NULL);
+	if (WriteLockFound(write, &header) != WRITE_LOCKED)
+		return false;
+	WriteLocked(write, &header);
+	return true;
 }
 
 /*
- * An identity whose document is gone was left behind by somebody else: looking
- * for the document would never end.
+ * Refuse an identity whose document is gone, which only foreign code can leave:
+ * looking for the document would never end.
  */
 static void
-RefuseOrphan(const Write *write, int64 document_id)
+RefuseOrphan(const Write *write)
 {
 	DocumentHeader header;
 	bool		orphan;
 
 	SnapshotBegin();
-	orphan = ResolveOwn(write->flat) == document_id && !HeaderRead(document_id, &header);
+	orphan = ResolveOwn(write->flat) == write->document_id && !HeaderRead(write->document_id, &header);
 	SnapshotEnd();
 	if (orphan)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg("document " INT64_FORMAT " has an identity, but no row in dms.Document", document_id),
+				 errmsg("document " INT64_FORMAT " has an identity, but no row in dms.Document",
+						write->document_id),
 				 errhint("dms.audit() lists what is wrong in the store.")));
 }
 
 /*
  * Claim the identity, or find the document that has it, until one of both
- * succeeds.  Each failure means that another transaction committed in between,
- * so many in a row mean that the table does not say twice the same.
+ * succeeds.  Each failure means that another transaction committed in between;
+ * after MAX_ATTEMPTS of them the table more likely contradicts itself.
  */
 static void
-ClaimOrFind(Write *write, int64 document_id)
+ClaimOrFind(void *arg)
 {
+	Write	   *write = arg;
+
 	for (int attempt = 0;; attempt++)
 	{
 		CHECK_FOR_INTERRUPTS();
@@ -95,87 +80,78 @@ ClaimOrFind(Write *write, int64 document_id)
 					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 					 errmsg("could not serialize access: the identity was claimed and given up %d times while it was being written",
 							MAX_ATTEMPTS)));
-		if (document_id == 0)
+		if (write->document_id == 0)
 		{
 			PreconditionCheckAbsent(&write->precondition);
 			if (WriteNew(write))
 				return;
 			FAULT_PAUSE("after_lost_claim");
-			document_id = FindOwn(write);
-			if (document_id == 0 && FAULT_SKIP("claim_again"))
+			write->document_id = WriteFindOwn(write);
+			if (write->document_id == 0 && FAULT_SKIP("claim_again"))
 				elog(ERROR, "identity was claimed once only");
-			if (document_id == 0)
+			if (write->document_id == 0)
 				continue;
 		}
-		if (UpdateFound(write, document_id))
+		if (UpdateFound(write))
 			return;
-		RefuseOrphan(write, document_id);
-		document_id = FindOwn(write);
+		RefuseOrphan(write);
+		write->document_id = WriteFindOwn(write);
 	}
 }
 
 /*
- * Resolve everything in one snapshot and, in the same one, see whether the
- * body is what is stored already: then nothing else happens.
+ * Resolve everything in one snapshot and, in the same one, look whether the
+ * body is stored already: then nothing else happens.
  */
 static bool
-AnswerUnchanged(Write *write, int64 *document_id)
+AnswerUnchanged(Write *write)
 {
 	DocumentHeader header;
 	bool		unchanged = false;
 
 	SnapshotBegin();
-	*document_id = ResolveDocument(write->flat);
-	if (*document_id != 0 && HeaderRead(*document_id, &header))
+	write->document_id = ResolveDocument(write->flat);
+	if (write->document_id != 0 && HeaderRead(write->document_id, &header))
 	{
 		PreconditionCheck(&write->precondition, &header);
 		if (ResolveComplete(write->flat))
 		{
-			FlattenSetDocumentId(write->flat, *document_id);
-			FlattenSetReferences(write->flat);
-			unchanged = RowsUnchanged(write->resource, *document_id, write->flat);
+			FlattenSetIds(write->flat, write->document_id);
+			unchanged = RowsUnchanged(write->resource, write->document_id, write->flat);
 		}
 	}
 	else
 		PreconditionCheckAbsent(&write->precondition);
 	SnapshotEnd();
-	return unchanged && WriteFinish(write, WRITE_UNCHANGED, &header);
+	if (unchanged)
+		WriteFinish(write, WRITE_UNCHANGED, &header);
+	return unchanged;
 }
 
-/* The steps of an upsert behind the gate. */
+/* The steps of an upsert after the gate. */
 static void
 Upsert(Write *write)
 {
-	int64		document_id;
-
-	if (AnswerUnchanged(write, &document_id))
+	if (AnswerUnchanged(write))
 		return;
 	ResolveRefuseDescriptors(write->flat);
 	ResolveRefuseReferences(write->flat);
-	WriteLockChildren(write, document_id, false);
-	PG_TRY();
-	{
-		ClaimOrFind(write, document_id);
-	}
-	PG_CATCH();
-	{
-		ViolationRethrow(write->flat);
-	}
-	PG_END_TRY();
+	WriteLockChildren(write);
+	WriteGuarded(ClaimOrFind, WriteDocument, write);
 }
 
 /*
- * Write a document of a known resource by its identity.  To be called behind
- * the gate, in a session of the store with the rights of its owner.
+ * Write a document of a known resource by its identity.  To be called between
+ * WriteBegin() and StoreEnd(), with a resource that was found in between.
  */
 void
 UpsertDocument(Write *write, text *document)
 {
-	WriteTakeBody(write, document, NULL);
+	WriteTakeBody(write, document);
 	Upsert(write);
 }
 
-/* Write a document by its identity: insert it, or update what is there. */
+/* Write a document by its identity: insert it, or update the one that exists. */
 Datum
 dms_upsert_document(PG_FUNCTION_ARGS)
 {

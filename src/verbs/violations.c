@@ -1,21 +1,18 @@
 /*
  * violations.c
- *		A constraint of the store was violated: which rule of the document's is
- *		that?
+ *		Reporting a violated constraint of the store as a rule of the document.
  *
- * What can be checked beforehand is; what remains are races, which the
+ * Everything that can be checked beforehand is checked; races remain, which the
  * database decides.  Constraint names follow from the model, so they lead back
  * to a place in the document.
  */
 #include "postgres.h"
 
 #include "base/report.h"
-#include "miscadmin.h"
-#include "utils/memutils.h"
 #include "verbs/violations.h"
 
 /* "schoolId = 123, schoolYear = 2030" */
-char *
+static char *
 DescribeIdentity(const FlatDocument *flat)
 {
 	StringInfoData text;
@@ -27,7 +24,7 @@ DescribeIdentity(const FlatDocument *flat)
 	return text.data;
 }
 
-/* The reference whose foreign key has this name. */
+/* Find the reference whose foreign key has this name; NULL if there is none. */
 static const ReferenceModel *
 ReferenceOfConstraint(const ResourceModel *model, const char *constraint)
 {
@@ -43,7 +40,7 @@ ReferenceOfConstraint(const ResourceModel *model, const char *constraint)
 	return NULL;
 }
 
-/* How many references of the document are at this place of its model. */
+/* Count the references of the document at this place of its model. */
 static int
 CountUses(const FlatDocument *flat, const ReferenceModel *reference)
 {
@@ -56,16 +53,17 @@ CountUses(const FlatDocument *flat, const ReferenceModel *reference)
 
 /*
  * Report that a document that was referred to has been deleted since it was looked
- * up.  Of several in an array, the violation does not tell which: then all are
- * named.
+ * up.  The violation does not say which element of an array it is about, so all
+ * are named.
  */
 static void
-RaiseUnresolved(const FlatDocument *flat, const ReferenceModel *reference)
+RaiseUnresolved(const FlatDocument *flat, const ReferenceModel *reference, const ErrorData *error)
 {
 	Problem    *problem = ProblemNew(reference->descriptor ?
 									 PROBLEM_UNRESOLVED_DESCRIPTOR : PROBLEM_UNRESOLVED_REFERENCE);
 	bool		one = CountUses(flat, reference) == 1;
 
+	problem->cause = error;
 	for (int i = 0; i < flat->nuses; i++)
 		if (flat->uses[i].reference == reference)
 			ProblemAt(problem, JsonTreePath(flat->uses[i].node), "%s.%s was deleted meanwhile%s.",
@@ -76,17 +74,21 @@ RaiseUnresolved(const FlatDocument *flat, const ReferenceModel *reference)
 
 /* Report that another document has the identity. */
 static void
-RaiseIdentityTaken(const FlatDocument *flat)
+RaiseIdentityTaken(const FlatDocument *flat, const ErrorData *error)
 {
 	Problem    *problem = ProblemNew(PROBLEM_IDENTITY_TAKEN);
 
+	problem->cause = error;
 	ProblemNote(problem, "Another document has the identity %s%s%s.", DescribeIdentity(flat),
 				flat->model->superclass_resource ? ", or shares it through " : "",
 				flat->model->superclass_resource ? flat->model->superclass_resource : "");
 	ProblemRaise(problem, "identity of %s is taken by another document", flat->model->resource);
 }
 
-/* Is this the natural key of the resource, or the table of identities? */
+/*
+ * Returns true if the constraint is the natural key of the resource, or a key
+ * of the tables of identities or descriptors.
+ */
 static bool
 IsIdentityKey(const ResourceModel *model, const char *constraint)
 {
@@ -101,34 +103,20 @@ IsIdentityKey(const ResourceModel *model, const char *constraint)
 }
 
 /*
- * To be called from PG_CATCH: raise the error in our words if it is a
- * violation that we know, else as it is.
+ * Raise a violation that follows from the document as a problem of the document.
+ * Returns if it is none.
  */
 void
-ViolationRethrow(const FlatDocument *flat)
+ViolationReport(const FlatDocument *flat, const ErrorData *error)
 {
-	ErrorData  *error;
 	const ReferenceModel *reference;
 
-	if (geterrcode() != ERRCODE_FOREIGN_KEY_VIOLATION &&
-		geterrcode() != ERRCODE_UNIQUE_VIOLATION)
-		PG_RE_THROW();
-	/* What is copied must outlive the error that it is copied from. */
-	MemoryContextSwitchTo(GetMemoryChunkContext(unconstify(FlatDocument *, flat)));
-	error = CopyErrorData();
 	if (error->constraint_name == NULL)
-		PG_RE_THROW();
+		return;
 	reference = ReferenceOfConstraint(flat->model, error->constraint_name);
 	if (error->sqlerrcode == ERRCODE_FOREIGN_KEY_VIOLATION && reference != NULL)
-	{
-		FlushErrorState();
-		RaiseUnresolved(flat, reference);
-	}
+		RaiseUnresolved(flat, reference, error);
 	if (error->sqlerrcode == ERRCODE_UNIQUE_VIOLATION &&
 		IsIdentityKey(flat->model, error->constraint_name))
-	{
-		FlushErrorState();
-		RaiseIdentityTaken(flat);
-	}
-	PG_RE_THROW();
+		RaiseIdentityTaken(flat, error);
 }

@@ -1,6 +1,6 @@
 /*
  * violations.h
- *		Violated constraints, told in the words of documents.
+ *		Violated constraints, reported in terms of documents.
  */
 #ifndef DMS_VIOLATIONS_H
 #define DMS_VIOLATIONS_H
@@ -9,7 +9,6 @@
 
 #include "document/flatten.h"
 
-extern void ViolationRethrow(const FlatDocument *flat) pg_attribute_noreturn();
-extern char *DescribeIdentity(const FlatDocument *flat);
+extern void ViolationReport(const FlatDocument *flat, const ErrorData *error);
 
 #endif							/* DMS_VIOLATIONS_H */

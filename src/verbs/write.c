@@ -7,8 +7,8 @@
 #include "base/faults.h"
 #include "base/report.h"
 #include "base/uuid.h"
-#include "cascade/cascade.h"
 #include "cascade/claim.h"
+#include "cascade/identitylocks.h"
 #include "cascade/locks.h"
 #include "document/body.h"
 #include "document/edges.h"
@@ -18,39 +18,28 @@
 #include "document/verify.h"
 #include "engine/session.h"
 #include "engine/store.h"
-#include "funcapi.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
-#include "utils/timestamp.h"
 #include "verbs/write.h"
 
-/* The document is not there; with an etag that was read, it was changed. */
-void
-RaiseGone(const Precondition *precondition, const pg_uuid_t *uuid)
-{
-	PreconditionCheckAbsent(precondition);
-	ReportError(PROBLEM_NO_DOCUMENT, NULL, "there is no document %s",
-				UuidText(uuid));
-}
-
 /*
- * Lock what the document refers to.  What was lost while we waited is told
- * after what the preconditions say: who renamed it gave the document another
- * etag.
+ * Lock the documents that the document refers to.  The precondition is checked
+ * before targets that were lost while we waited are reported: their rename gave
+ * the document another etag.
  *
  * A write by id changes this very document.  For a write by identity it is only
  * the one that had the identity at first: a reference may come to name it, and
  * needs a lock then like any other.
  */
 void
-WriteLockChildren(Write *write, int64 document_id, bool by_id)
+WriteLockChildren(Write *write)
 {
 	DocumentHeader header;
 
-	if (LockChildren(write->flat, by_id ? document_id : 0))
+	if (LockChildren(write->flat, write->uuid ? write->document_id : 0))
 		return;
 	SnapshotBegin();
-	if (document_id != 0 && HeaderRead(document_id, &header))
+	if (write->document_id != 0 && HeaderRead(write->document_id, &header))
 		PreconditionCheck(&write->precondition, &header);
 	else
 		PreconditionCheckAbsent(&write->precondition);
@@ -59,15 +48,15 @@ WriteLockChildren(Write *write, int64 document_id, bool by_id)
 	ResolveRefuseReferences(write->flat);
 }
 
-bool
+/* Note the result of a write. */
+void
 WriteFinish(Write *write, WriteOutcome outcome, const DocumentHeader *header)
 {
 	write->result->outcome = outcome;
 	write->result->document = *header;
-	return true;
 }
 
-/* A new document, if its identity is free. */
+/* Write a new document.  Returns false if its identity is taken. */
 bool
 WriteNew(Write *write)
 {
@@ -75,87 +64,109 @@ WriteNew(Write *write)
 
 	if (!ClaimIdentity(write->flat, &header))
 		return false;
-	FlattenSetDocumentId(write->flat, header.document_id);
-	FlattenSetReferences(write->flat);
+	FlattenSetIds(write->flat, header.document_id);
 	RowsInsert(write->resource, write->flat);
 	EdgesInsert(header.document_id, write->flat);
 	VerifyEdges(write->resource, header.document_id);
-	return WriteFinish(write, WRITE_INSERTED, &header);
+	WriteFinish(write, WRITE_INSERTED, &header);
+	return true;
 }
 
-static bool
-LockMeant(void *arg)
+/* Returns the document that has the identity of the body now; 0 if there is none. */
+int64
+WriteFindOwn(const Write *write)
 {
-	LockRequest *request = arg;
+	int64		found;
 
-	request->found = LockDocument(request->document_id, request->header);
-	request->meant = request->found && request->still(request->write, request->document_id);
-	return request->meant || FAULT_SKIP("let_go");
+	SnapshotBegin();
+	found = ResolveOwn(write->flat);
+	SnapshotEnd();
+	return found;
+}
+
+/* Look whether a locked document still has the identity of the body. */
+static WriteLock
+LookAgain(const Write *write)
+{
+	if (FAULT_SKIP("self_look") || WriteFindOwn(write) == write->document_id)
+		return WRITE_LOCKED;
+	return WRITE_MOVED;
+}
+
+/* A document to lock in a subtransaction. */
+typedef struct LockAttempt
+{
+	const Write *write;
+	DocumentHeader *header;
+	WriteLock	outcome;
+} LockAttempt;
+
+/* Wait for the document; the lock stays only if it has the body's identity. */
+static bool
+LockOrRelease(void *arg)
+{
+	LockAttempt *attempt = arg;
+
+	if (LockDocument(attempt->write->document_id, attempt->header))
+		attempt->outcome = LookAgain(attempt->write);
+	else
+		attempt->outcome = WRITE_GONE;
+	return attempt->outcome == WRITE_LOCKED || FAULT_SKIP("let_go");
 }
 
 /*
- * Lock a document that was found, and look whether it is still the one that we
- * mean.  If we have to wait, it may be another one by then, and the lock must
- * be given back: otherwise we could have it while we wait for somebody who
- * waits for it, such as a rename that has the document's identity already.
+ * Lock the document that had the identity of the body when we looked, and look
+ * again.  If we have to wait, it may have another one by then, and the lock must
+ * be released: otherwise we could hold it while we wait for a transaction that
+ * waits for it, such as a rename that has locked the document's identity already.
  */
-bool
-WriteLockFound(LockRequest *request)
+WriteLock
+WriteLockFound(const Write *write, DocumentHeader *header)
 {
+	LockAttempt attempt = {write, header, WRITE_GONE};
+	int			nlocked;
+
 	FAULT_PAUSE("before_self_lock");
 	if (FAULT_SKIP("weak_self_lock"))
-		(void) ClosureLock(&request->document_id, 1);
-	request->found = LockDocumentAtOnce(request->document_id, request->header);
-	if (request->found)
-		request->meant = request->still(request->write, request->document_id);
-	else
-		(void) Attempt(LockMeant, request);
-	return request->meant;
+		(void) LockIdentities(&write->document_id, 1, &nlocked);
+	if (LockDocumentAtOnce(write->document_id, header))
+		return LookAgain(write);
+	(void) Attempt(LockOrRelease, &attempt);
+	return attempt.outcome;
 }
 
 /*
- * Claim the new identity of a document.  That comes before the root row, whose
- * natural key is unique too, so that there is one queue for each key.
+ * Bump the etag of a document that was written.  If the document is gone, a
+ * trigger of the tables' owner has deleted it in spite of our lock, and the rows
+ * that were written since would belong to nothing.
  */
-static void
-MoveIdentity(Write *write, int64 document_id)
+void
+WriteBump(Write *write, DocumentHeader *header)
 {
-	if (FAULT_SKIP("claim_first"))
-	{
-		RowsUpdate(write->resource, document_id, write->flat, true);
-		FAULT_PAUSE("between_claim_and_root");
-	}
-	ReferentialIdsForget(document_id);
-	ReferentialIdsClaim(write->flat, document_id);
-	if (!FAULT_SKIP("claim_first"))
-		FAULT_PAUSE("between_claim_and_root");
+	VerifyEdges(write->resource, header->document_id);
+	if (!EtagBump(header, write->flat->model->version, write->precondition.match.given))
+		PreconditionRaiseGone(&write->precondition, &header->uuid);
+	WriteFinish(write, WRITE_UPDATED, header);
 }
 
-/* Write what differs into a document that is locked. */
-bool
-WriteLocked(Write *write, DocumentHeader *header, const Closure *closure)
+/* Write the rows and edges that differ into a document that is locked. */
+void
+WriteLocked(Write *write, DocumentHeader *header)
 {
 	bool		differs;
 
 	FAULT_PAUSE("behind_self_lock");
 	PreconditionCheck(&write->precondition, header);
-	FlattenSetDocumentId(write->flat, header->document_id);
-	FlattenSetReferences(write->flat);
-	if (closure != NULL)
-		MoveIdentity(write, header->document_id);
-	differs = RowsUpdate(write->resource, header->document_id, write->flat, closure != NULL);
+	FlattenSetIds(write->flat, header->document_id);
+	differs = RowsUpdate(write->resource, header->document_id, write->flat, false);
 	differs |= EdgesDiff(header->document_id, write->flat);
-	if (!differs && closure == NULL)
-		return WriteFinish(write, WRITE_UNCHANGED, header);
-	if (closure != NULL)
-		CascadeRun(closure, &header->document_id, 1, &header->document_id, 1);
-	VerifyEdges(write->resource, header->document_id);
-	if (!EtagBump(header, write->flat->model->version, write->precondition.match.given))
-		RaiseGone(&write->precondition, &header->uuid);
-	return WriteFinish(write, WRITE_UPDATED, header);
+	if (differs)
+		WriteBump(write, header);
+	else
+		WriteFinish(write, WRITE_UNCHANGED, header);
 }
 
-/* Has the document another identity than the body? */
+/* Returns true if the document has another identity than the body. */
 bool
 WriteIdentityDiffers(const Write *write, int64 document_id)
 {
@@ -166,6 +177,7 @@ WriteIdentityDiffers(const Write *write, int64 document_id)
 		memcmp(&id, &write->flat->primary, UUID_LEN) != 0;
 }
 
+/* Refuse a change of identity where the schema does not allow it. */
 void
 WriteRefuseKeyChange(const Write *write)
 {
@@ -180,7 +192,7 @@ WriteRefuseKeyChange(const Write *write)
 	ProblemRaise(problem, "identity of %s cannot be changed", model->resource);
 }
 
-/* An id in the body of an update must be that of the document. */
+/* Refuse an id in the body of an update that is not that of the document. */
 static void
 CheckBodyId(const char *id, const pg_uuid_t *uuid)
 {
@@ -194,53 +206,30 @@ CheckBodyId(const char *id, const pg_uuid_t *uuid)
 	ProblemRaise(problem, "id in the document differs from the document to update");
 }
 
-/*
- * Parse, canonicalise, check and flatten a body; with the id of the document
- * that it is for, if that is known.
- */
+/* Parse, canonicalise, check and flatten a body. */
 void
-WriteTakeBody(Write *write, text *document, const pg_uuid_t *uuid)
+WriteTakeBody(Write *write, text *document)
 {
 	const ResourceModel *model = write->resource->model;
 	const char *id;
 	JNode	   *body = BodyParse(VARDATA_ANY(document), VARSIZE_ANY_EXHDR(document),
-								 uuid ? BODY_FOR_UPDATE : BODY_FOR_UPSERT, &id);
+								 write->uuid ? BODY_FOR_UPDATE : BODY_FOR_UPSERT, &id);
 
 	BodyCheck(model, body, write->id_required && id == NULL);
-	if (uuid != NULL)
-		CheckBodyId(id, uuid);
+	if (write->uuid != NULL)
+		CheckBodyId(id, write->uuid);
 	BodyCheckRules(model, body);
 	write->flat = Flatten(model, body);
 }
 
-/* The columns of dms.write_result. */
-void
-WriteResultValues(const WriteResult *result, Datum *values)
+/* Returns the document of a write, for WriteGuarded(). */
+const FlatDocument *
+WriteDocument(void *write)
 {
-	static const char *const outcomes[] = {"inserted", "updated", "unchanged"};
-
-	values[0] = CStringGetTextDatum(outcomes[result->outcome]);
-	values[1] = UUIDPGetDatum(&result->document.uuid);
-	values[2] = Int64GetDatum(result->document.document_id);
-	values[3] = Int64GetDatum(result->document.etag);
-	values[4] = TimestampTzGetDatum(result->document.last_modified);
+	return ((Write *) write)->flat;
 }
 
-/* The result as a row of dms.write_result. */
-Datum
-WriteResultRow(FunctionCallInfo fcinfo, const WriteResult *result)
-{
-	TupleDesc	descriptor;
-	Datum		values[WRITE_RESULT_COLUMNS];
-	bool		nulls[WRITE_RESULT_COLUMNS] = {false};
-
-	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
-	WriteResultValues(result, values);
-	return HeapTupleGetDatum(heap_form_tuple(descriptor, values, nulls));
-}
-
-/* Pass the gate; behind it, models are current until the transaction ends. */
+/* Pass the gate: from here, models are current until the transaction ends. */
 void
 WriteBegin(StoreSession *session, const char *function)
 {

@@ -1,25 +1,19 @@
 /*
- * updatemany.c
+ * updatebatch.c
  *		dms.update_documents(): several documents, all or nothing.
  *
  * The phases are those of one update, each over all documents before the next
- * begins.  Identities are let go of before any is claimed, so that documents
- * can swap them.
+ * begins.  All old identities are given up before the first new one is claimed,
+ * so that documents can swap them.
  */
 #include "postgres.h"
 
-#include "access/genam.h"
-#include "access/htup_details.h"
-#include "access/table.h"
 #include "base/faults.h"
 #include "base/ids.h"
 #include "base/report.h"
 #include "cascade/cascade.h"
 #include "cascade/identitylocks.h"
 #include "cascade/locks.h"
-#include "catalog/indexing.h"
-#include "catalog/namespace.h"
-#include "catalog/pg_constraint.h"
 #include "catalog/pg_type.h"
 #include "document/document.h"
 #include "document/edges.h"
@@ -31,18 +25,15 @@
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "utils/array.h"
-#include "utils/builtins.h"
-#include "utils/fmgroids.h"
-#include "utils/lsyscache.h"
-#include "utils/rel.h"
-#include "verbs/batch.h"
-#include "verbs/violations.h"
+#include "verbs/batchkeys.h"
+#include "verbs/batchresolve.h"
+#include "verbs/writeguard.h"
 
 PG_FUNCTION_INFO_V1(dms_update_documents);
 
-/* Say which of the documents an error is about. */
+/* Add the number of the document that an error is about to its context. */
 static void
-TellPosition(void *arg)
+AddPosition(void *arg)
 {
 	const Batch *batch = arg;
 
@@ -50,16 +41,17 @@ TellPosition(void *arg)
 		errcontext("document %d of the call", batch->position + 1);
 }
 
+/* Order documents by their ids. */
 static int
 CompareItems(const void *a, const void *b)
 {
-	int64		left = (*(BatchItem *const *) a)->document_id;
-	int64		right = (*(BatchItem *const *) b)->document_id;
+	int64		left = (*(BatchItem *const *) a)->write.document_id;
+	int64		right = (*(BatchItem *const *) b)->write.document_id;
 
 	return left < right ? -1 : left > right;
 }
 
-/* The items in order of their ids; one that stands twice is refused. */
+/* Sort the documents by their ids, and refuse duplicates. */
 static void
 SortItems(Batch *batch)
 {
@@ -71,7 +63,7 @@ SortItems(Batch *batch)
 	qsort(batch->by_id, batch->n, sizeof(BatchItem *), CompareItems);
 	for (int i = 0; i < batch->n; i++)
 	{
-		batch->ids[i] = batch->by_id[i]->document_id;
+		batch->ids[i] = batch->by_id[i]->write.document_id;
 		if (i > 0 && batch->ids[i - 1] == batch->ids[i])
 			ReportError(PROBLEM_ARGUMENT, NULL, "documents %d and %d of the call are the same",
 						(int) (Min(batch->by_id[i - 1], batch->by_id[i]) - batch->items) + 1,
@@ -100,12 +92,12 @@ FindItems(Batch *batch, Datum uuids)
 	for (int i = 0; i < batch->n; i++)
 	{
 		BatchItem  *item = &batch->items[i];
-		FoundDocument wanted = {.uuid = item->uuid};
+		FoundDocument wanted = {.uuid = item->write.uuid};
 		FoundDocument *it = bsearch(&wanted, found, n, sizeof(FoundDocument), CompareFound);
 
 		if (it == NULL)
-			RaiseGone(&item->write.precondition, item->uuid);
-		item->document_id = it->document_id;
+			PreconditionRaiseGone(&item->write.precondition, item->write.uuid);
+		item->write.document_id = it->document_id;
 		item->write.resource = it->resource;
 	}
 }
@@ -116,90 +108,27 @@ FindItems(Batch *batch, Datum uuids)
  * again.  If one was to change and is the wanted one by now, it is locked anyway.
  */
 static void
-LockItems(Batch *batch, const Closure *closure)
+LockItems(Batch *batch)
 {
 	for (int i = 0; i < batch->n; i++)
 	{
 		BatchItem  *item = batch->by_id[i];
-		bool		identity;
+		bool		renames;
 
 		batch->position = item - batch->items;
-		if (item->identity && !ClosureHas(closure, item->document_id))
-			RaiseGone(&item->write.precondition, item->uuid);
+		if (item->write.renames && !ClosureHas(batch->closure, item->write.document_id))
+			PreconditionRaiseGone(&item->write.precondition, item->write.uuid);
 		FAULT_PAUSE("before_item_lock");
-		if (!LockDocument(item->document_id, &item->header))
-			RaiseGone(&item->write.precondition, item->uuid);
+		if (!LockDocument(item->write.document_id, &item->header))
+			PreconditionRaiseGone(&item->write.precondition, item->write.uuid);
 		SnapshotBegin();
-		identity = WriteIdentityDiffers(&item->write, item->document_id);
+		renames = WriteIdentityDiffers(&item->write, item->write.document_id);
 		SnapshotEnd();
-		if (identity && !item->identity)
-			BatchRaiseMoved();
-		item->identity = identity;
+		if (renames && !item->write.renames)
+			BatchResolveRaiseMoved();
+		item->write.renames = renames;
 	}
 	batch->position = -1;
-}
-
-/* The resources of documents whose keys change, each once. */
-static List *
-KeyedResources(const Batch *batch)
-{
-	List	   *resources = NIL;
-
-	for (int i = 0; i < batch->n; i++)
-		if (batch->items[i].key)
-			resources = list_append_unique_ptr(resources, batch->items[i].write.resource);
-	return resources;
-}
-
-/*
- * Refuse to set a constraint of a table by its name if another table has one of
- * the same name: the statement would mean both, and what waits for the other would
- * run as the owner of the store.
- */
-static void
-RequireOnlyConstraint(const TableModel *table, const char *name)
-{
-	Oid			schema = get_namespace_oid(table->schema, false);
-	Oid			own = get_relname_relid(table->name, schema);
-	Relation	constraints = table_open(ConstraintRelationId, AccessShareLock);
-	ScanKeyData keys[2];
-	SysScanDesc scan;
-	HeapTuple	tuple;
-
-	ScanKeyInit(&keys[0], Anum_pg_constraint_conname, BTEqualStrategyNumber, F_NAMEEQ, CStringGetDatum(name));
-	ScanKeyInit(&keys[1], Anum_pg_constraint_connamespace, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(schema));
-	scan = systable_beginscan(constraints, ConstraintNameNspIndexId, true, NULL, lengthof(keys), keys);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-	{
-		Oid			other = ((Form_pg_constraint) GETSTRUCT(tuple))->conrelid;
-
-		if (OidIsValid(other) && other != own)
-			ReportError(PROBLEM_STORE_UNSAFE, "Rename the other constraint.",
-						"constraint \"%s\" of table \"%s.%s\" has the name of one of \"%s\"", name,
-						table->schema, table->name, get_rel_name(other));
-	}
-	systable_endscan(scan);
-	table_close(constraints, AccessShareLock);
-}
-
-/* Natural keys may collide until all documents are written. */
-static void
-DeferNaturalKeys(const Batch *batch, const char *mode)
-{
-	ListCell   *cell;
-
-	foreach(cell, KeyedResources(batch))
-	{
-		const TableModel *root = &((Resource *) lfirst(cell))->model->tables[0];
-
-		for (int i = 0; i < root->nuniques; i++)
-			if (root->uniques[i].natural_key)
-			{
-				RequireOnlyConstraint(root, root->uniques[i].name);
-				ExecuteSql(psprintf("SET CONSTRAINTS %s %s",
-									quote_qualified_identifier(root->schema, root->uniques[i].name), mode));
-			}
-	}
 }
 
 /* Order documents by the identities that they will have. */
@@ -215,7 +144,7 @@ CompareIdentities(const void *a, const void *b)
  * cascade will give the followers their new names.
  */
 static void
-ForgetTaken(const Batch *batch, const Closure *closure)
+ForgetTaken(const Batch *batch)
 {
 	pg_uuid_t  *ids = palloc(sizeof(pg_uuid_t) * 2 * Max(batch->n, 1));
 	int			n = 0;
@@ -225,7 +154,7 @@ ForgetTaken(const Batch *batch, const Closure *closure)
 	{
 		const FlatDocument *flat = batch->items[i].write.flat;
 
-		if (!batch->items[i].identity)
+		if (!batch->items[i].write.renames)
 			continue;
 		ids[n++] = flat->primary;
 		if (flat->model->superclass_resource)
@@ -241,7 +170,7 @@ ForgetTaken(const Batch *batch, const Closure *closure)
 	{
 		int64		id = taken->entries[i].document_id;
 
-		if (ClosureHas(closure, id) && !IdsHave(batch->ids, batch->n, id))
+		if (ClosureHas(batch->closure, id) && !IdsHave(batch->ids, batch->n, id))
 			ReferentialIdsForget(id);
 	}
 }
@@ -252,7 +181,7 @@ ForgetTaken(const Batch *batch, const Closure *closure)
  * those of a batch of members.
  */
 static void
-MoveIdentities(Batch *batch, const Closure *closure)
+MoveIdentities(Batch *batch)
 {
 	BatchItem **by_identity = palloc(sizeof(BatchItem *) * Max(batch->n, 1));
 
@@ -261,24 +190,24 @@ MoveIdentities(Batch *batch, const Closure *closure)
 	for (int i = 0; i < batch->n; i++)
 	{
 		batch->position = batch->by_id[i] - batch->items;
-		if (batch->by_id[i]->identity)
-			ReferentialIdsForget(batch->by_id[i]->document_id);
+		if (batch->by_id[i]->write.renames)
+			ReferentialIdsForget(batch->by_id[i]->write.document_id);
 	}
 	batch->position = -1;
-	ForgetTaken(batch, closure);
+	ForgetTaken(batch);
 	for (int i = 0; i < batch->n; i++)
 	{
 		batch->position = by_identity[i] - batch->items;
-		if (by_identity[i]->identity)
-			ReferentialIdsClaim(by_identity[i]->write.flat, by_identity[i]->document_id);
+		if (by_identity[i]->write.renames)
+			ReferentialIdsClaim(by_identity[i]->write.flat, by_identity[i]->write.document_id);
 	}
 }
 
-/* Rows and edges of all documents. */
+/* Write the rows and edges of all documents. */
 static void
 WriteItems(Batch *batch)
 {
-	DeferNaturalKeys(batch, "DEFERRED");
+	BatchKeysDefer(batch);
 	for (int i = 0; i < batch->n; i++)
 	{
 		BatchItem  *item = batch->by_id[i];
@@ -286,15 +215,14 @@ WriteItems(Batch *batch)
 
 		CHECK_FOR_INTERRUPTS();
 		batch->position = item - batch->items;
-		FlattenSetDocumentId(flat, item->document_id);
-		FlattenSetReferences(flat);
-		item->differs = RowsUpdate(item->write.resource, item->document_id, flat, item->key);
-		item->differs |= EdgesDiff(item->document_id, flat) || item->key;
+		FlattenSetIds(flat, item->write.document_id);
+		item->differs = RowsUpdate(item->write.resource, item->write.document_id, flat, item->key);
+		item->differs |= EdgesDiff(item->write.document_id, flat) || item->key;
 	}
-	DeferNaturalKeys(batch, "IMMEDIATE");
+	BatchKeysCheck(batch);
 }
 
-/* The documents that bump their own etags. */
+/* Returns the documents that bump their own etags. */
 static int64 *
 WrittenIds(const Batch *batch, int *n)
 {
@@ -303,13 +231,13 @@ WrittenIds(const Batch *batch, int *n)
 	*n = 0;
 	for (int i = 0; i < batch->n; i++)
 		if (batch->by_id[i]->differs)
-			ids[(*n)++] = batch->by_id[i]->document_id;
+			ids[(*n)++] = batch->by_id[i]->write.document_id;
 	return ids;
 }
 
 /*
- * A document whose rows did not differ.  If it refers to something that the batch
- * has renamed, the cascade has moved its etag, and its body did differ.
+ * Finish a document whose rows did not differ.  If it refers to a document that
+ * the batch has renamed, the cascade has moved its etag, and its body did differ.
  */
 static void
 FinishSame(BatchItem *item)
@@ -317,17 +245,13 @@ FinishSame(BatchItem *item)
 	int64		etag = item->header.etag;
 
 	SnapshotBegin();
-	if (!HeaderRead(item->document_id, &item->header))
-		RaiseGone(&item->write.precondition, item->uuid);
+	if (!HeaderRead(item->write.document_id, &item->header))
+		PreconditionRaiseGone(&item->write.precondition, item->write.uuid);
 	SnapshotEnd();
 	WriteFinish(&item->write, item->header.etag == etag ? WRITE_UNCHANGED : WRITE_UPDATED, &item->header);
 }
 
-/*
- * The last statements: etags, ascending.  A document that is not there any more
- * was deleted by a trigger of the tables' owner, behind our lock: what was
- * written since would belong to nothing.
- */
+/* Bump the etags, in ascending order of ids. */
 static void
 BumpItems(Batch *batch)
 {
@@ -340,72 +264,75 @@ BumpItems(Batch *batch)
 			FinishSame(item);
 			continue;
 		}
-		VerifyEdges(item->write.resource, item->document_id);
-		if (!EtagBump(&item->header, item->write.flat->model->version, false))
-			RaiseGone(&item->write.precondition, item->uuid);
-		WriteFinish(&item->write, WRITE_UPDATED, &item->header);
+		WriteBump(&item->write, &item->header);
 	}
 }
 
 /*
- * Keep as seeds only the documents whose identities still change, and what
- * depends on them: nothing happens to the dependents of the others, so their
- * etags must stay.  All of it is locked already.
+ * Keep as seeds only the documents whose identities still change, and in the
+ * closure only their dependents: nothing happens to the dependents of the others,
+ * so their etags must stay.  All of them are locked already.
  */
-static Closure *
-DropSeeds(Batch *batch, Closure *closure)
+static void
+DropSeeds(Batch *batch)
 {
 	int			nseeds = batch->nseeds;
 
-	BatchGatherSeeds(batch);
-	if (batch->nseeds == nseeds || FAULT_SKIP("drop_seeds"))
-		return closure;
-	return ClosureLock(batch->seeds, batch->nseeds);
+	BatchResolveSeeds(batch);
+	if (batch->nseeds != nseeds && !FAULT_SKIP("drop_seeds"))
+		batch->closure = ClosureLock(batch->seeds, batch->nseeds);
+}
+
+/* Write all documents, as far as constraints may be violated. */
+static void
+WriteBatch(void *arg)
+{
+	Batch	   *batch = arg;
+
+	MoveIdentities(batch);
+	WriteItems(batch);
+}
+
+/* Returns the document that is being written; NULL if it is no single one. */
+static const FlatDocument *
+CurrentDocument(void *arg)
+{
+	const Batch *batch = arg;
+
+	return batch->position >= 0 ? batch->items[batch->position].write.flat : NULL;
 }
 
 /* Lock, write, cascade, bump. */
 static void
 RunBatch(Batch *batch)
 {
-	Closure    *closure;
 	int64	   *written;
 	int			nwritten;
 
 	IdentitiesMakeRoom(batch->seeds, batch->nseeds);
-	BatchLockChildren(batch);
+	BatchResolveLock(batch);
 	FAULT_PAUSE("after_share_locks");
-	closure = ClosureLock(batch->seeds, batch->nseeds);
-	LockItems(batch, closure);
-	BatchResolveAgain(batch, closure);
-	closure = DropSeeds(batch, closure);
+	batch->closure = ClosureLock(batch->seeds, batch->nseeds);
+	LockItems(batch);
+	BatchResolveAgain(batch);
+	DropSeeds(batch);
 	FAULT_PAUSE("before_batch_writes");
-	PG_TRY();
-	{
-		MoveIdentities(batch, closure);
-		WriteItems(batch);
-	}
-	PG_CATCH();
-	{
-		if (batch->position < 0)
-			PG_RE_THROW();
-		ViolationRethrow(batch->items[batch->position].write.flat);
-	}
-	PG_END_TRY();
+	WriteGuarded(WriteBatch, CurrentDocument, batch);
 	batch->position = -1;
 	written = WrittenIds(batch, &nwritten);
 
-	/* They may refer to members only since the look behind the locks. */
+	/* They may refer to members only now, and not yet when these were locked. */
 	for (int i = 0; i < nwritten; i++)
-		ClosureAddParent(closure, written[i]);
+		ClosureAddParent(batch->closure, written[i]);
 
 	/* Documents of the call have the identities of their bodies already. */
 	if (batch->nseeds > 0)
-		CascadeRun(closure, batch->ids, batch->n, written, nwritten);
+		CascadeRun(batch->closure, batch->ids, batch->n, written, nwritten);
 	FAULT_PAUSE("before_batch_etags");
 	BumpItems(batch);
 }
 
-/* The arguments as items; both arrays must fit and hold no NULL. */
+/* Make items of the arguments; the arrays must have one length and no NULLs. */
 static void
 TakeArguments(Batch *batch, ArrayType *uuids, ArrayType *documents, Datum **bodies)
 {
@@ -423,12 +350,12 @@ TakeArguments(Batch *batch, ArrayType *uuids, ArrayType *documents, Datum **bodi
 	{
 		if (id_nulls[i] || body_nulls[i])
 			ReportError(PROBLEM_ARGUMENT, NULL, "id or document %d is null", i + 1);
-		batch->items[i].uuid = DatumGetUUIDP(ids[i]);
+		batch->items[i].write.uuid = DatumGetUUIDP(ids[i]);
 		batch->items[i].write.result = &batch->items[i].result;
 	}
 }
 
-/* Parse and check the bodies, and note what they say of identities. */
+/* Parse and check the bodies, and note the names that they give. */
 static void
 TakeBodies(Batch *batch, Datum *bodies)
 {
@@ -437,8 +364,8 @@ TakeBodies(Batch *batch, Datum *bodies)
 	{
 		BatchItem  *item = &batch->items[batch->position];
 
-		WriteTakeBody(&item->write, DatumGetTextPP(bodies[batch->position]), item->uuid);
-		FutureNamesAdd(batch->names, item->document_id, item->write.flat);
+		WriteTakeBody(&item->write, DatumGetTextPP(bodies[batch->position]));
+		FutureNamesAdd(batch->names, item->write.document_id, item->write.flat);
 	}
 }
 
@@ -447,7 +374,6 @@ Datum
 dms_update_documents(PG_FUNCTION_ARGS)
 {
 	static const char *const names[] = {"document_uuids", "documents"};
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	Batch		batch = {.position = -1};
 	StoreSession session;
 	Datum	   *bodies;
@@ -459,7 +385,7 @@ dms_update_documents(PG_FUNCTION_ARGS)
 	TakeArguments(&batch, PG_GETARG_ARRAYTYPE_P(0), PG_GETARG_ARRAYTYPE_P(1), &bodies);
 	FindItems(&batch, PG_GETARG_DATUM(0));
 	SortItems(&batch);
-	context.callback = TellPosition;
+	context.callback = AddPosition;
 	context.arg = &batch;
 	context.previous = error_context_stack;
 	error_context_stack = &context;
@@ -468,13 +394,7 @@ dms_update_documents(PG_FUNCTION_ARGS)
 	RunBatch(&batch);
 	error_context_stack = context.previous;
 	for (int i = 0; i < batch.n; i++)
-	{
-		Datum		values[WRITE_RESULT_COLUMNS];
-		bool		nulls[WRITE_RESULT_COLUMNS] = {false};
-
-		WriteResultValues(&batch.items[i].result, values);
-		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
-	}
+		WriteResultPut(fcinfo, &batch.items[i].result);
 	StoreEnd(&session);
 	PG_RETURN_NULL();
 }

@@ -1,0 +1,15 @@
+/*
+ * batchkeys.h
+ *		Natural keys of the documents of one call.
+ */
+#ifndef DMS_BATCHKEYS_H
+#define DMS_BATCHKEYS_H
+
+#include "postgres.h"
+
+#include "verbs/batch.h"
+
+extern void BatchKeysDefer(const Batch *batch);
+extern void BatchKeysCheck(const Batch *batch);
+
+#endif							/* DMS_BATCHKEYS_H */
