@@ -29,7 +29,6 @@
 #include "request/requestparse.h"
 #include "request/requestquery.h"
 #include "request/response.h"
-#include "schema/naming.h"
 #include "utils/builtins.h"
 #include "verbs/documents.h"
 #include "verbs/read.h"
