@@ -136,14 +136,30 @@ AddFinding(Findings *findings, int64 id, const char *expected)
 	APPEND(findings->expected, findings->n, expected ? pstrdup(expected) : NULL);
 }
 
-/* Audit the scope, as the caller; returns how many findings can be repaired. */
-static int
-Audit(Repair *repair)
+/* Run dms.audit() with our own arguments; the findings are in SPI_tuptable. */
+static void
+RunAudit(const Repair *repair)
 {
 	static const Oid finding_types[] = {TEXTOID, INT8OID, TEXTOID};
 	Oid			types[3] = {TEXTOID, TEXTOID, UUIDOID};
 	Datum		values[3];
 	char		nulls[3];
+
+	for (int i = 0; i < 3; i++)
+	{
+		nulls[i] = repair->fcinfo->args[i].isnull ? 'n' : ' ';
+		values[i] = repair->fcinfo->args[i].value;
+	}
+	if (SPI_execute_with_args("SELECT kind, document_id, expected FROM dms.audit($1, $2, $3)",
+							  3, types, values, nulls, false, 0) < 0)
+		elog(ERROR, "could not audit the store");
+	ResultExpect(finding_types);
+}
+
+/* Audit the scope, as the caller; returns how many findings can be repaired. */
+static int
+Audit(Repair *repair)
+{
 	StoreSession session;
 	MemoryContext saved;
 	int			repairable = 0;
@@ -154,16 +170,8 @@ Audit(Repair *repair)
 		repair->findings[i].before = repair->findings[i].n;
 		repair->findings[i].n = 0;
 	}
-	for (int i = 0; i < 3; i++)
-	{
-		nulls[i] = repair->fcinfo->args[i].isnull ? 'n' : ' ';
-		values[i] = repair->fcinfo->args[i].value;
-	}
 	StoreBegin(&session, RIGHTS_OF_CALLER);
-	if (SPI_execute_with_args("SELECT kind, document_id, expected FROM dms.audit($1, $2, $3)",
-							  3, types, values, nulls, false, 0) < 0)
-		elog(ERROR, "could not audit the store");
-	ResultExpect(finding_types);
+	RunAudit(repair);
 	saved = MemoryContextSwitchTo(repair->context);
 	for (uint64 i = 0; i < SPI_processed; i++)
 	{

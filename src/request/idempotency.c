@@ -266,6 +266,34 @@ IdempotencyBegin(const IdempotencyKey *key, const char *fingerprint,
 	StoreEnd(&session);
 }
 
+/* Warn that an answer is too large to be kept. */
+static void
+WarnTooLarge(const IdempotencyKey *key, const text *body)
+{
+	ereport(WARNING,
+			(errmsg("answer of request %s %s is too large to be kept for its idempotency key",
+					key->method, key->route),
+			 errdetail("It has %zu bytes; up to %d are kept.",
+					   (size_t) VARSIZE_ANY_EXHDR(body), MAX_BODY)));
+}
+
+/* Keep an answer; returns false if the key is not open. */
+static bool
+KeepAnswer(Datum id, const IdempotencyClaim *answer, bool with_body)
+{
+	Datum		values[6] = {
+		id, Int32GetDatum(answer->status), answer->headers, PointerGetDatum(answer->body),
+		PointerGetDatum(answer->content_type), BoolGetDatum(!with_body)
+	};
+	char		nulls[6] = {
+		' ', ' ', answer->headers == (Datum) 0 ? 'n' : ' ',
+		answer->body == NULL || !with_body ? 'n' : ' ',
+		answer->content_type == NULL ? 'n' : ' ', ' '
+	};
+
+	return StatementRun(&complete_key, values, nulls, false, 0) > 0;
+}
+
 /*
  * Keep the answer if the request succeeded, else delete the key, so that the
  * request can be sent again.  Returns false if there is no such claim.
@@ -275,35 +303,20 @@ IdempotencyComplete(const IdempotencyKey *key, const IdempotencyClaim *answer)
 {
 	bool		success = answer->status >= 200 && answer->status < 300;
 	bool		too_large = answer->body && VARSIZE_ANY_EXHDR(answer->body) > MAX_BODY;
-	char		nulls[] = "      ";
 	StoreSession session;
 	StoredRows	row;
-	Datum		values[6];
 	bool		found;
 
 	if (!success && FAULT_SKIP("idempotency_forget"))
 		return true;
 	if (too_large && success)
-		ereport(WARNING,
-				(errmsg("answer of request %s %s is too large to be kept for its idempotency key",
-						key->method, key->route),
-				 errdetail("It has %zu bytes; up to %d are kept.",
-						   (size_t) VARSIZE_ANY_EXHDR(answer->body), MAX_BODY)));
+		WarnTooLarge(key, answer->body);
 	StoreBegin(&session, RIGHTS_OF_OWNER);
 	found = FindKey(key, &row);
-	if (found)
-	{
-		values[0] = row.values[KEY_ID];
-		values[1] = Int32GetDatum(answer->status);
-		values[2] = answer->headers;
-		nulls[2] = answer->headers == (Datum) 0 ? 'n' : ' ';
-		values[3] = PointerGetDatum(answer->body);
-		nulls[3] = answer->body == NULL || too_large ? 'n' : ' ';
-		values[4] = PointerGetDatum(answer->content_type);
-		nulls[4] = answer->content_type == NULL ? 'n' : ' ';
-		values[5] = BoolGetDatum(too_large);
-		found = StatementRun(success ? &complete_key : &forget_key, values, success ? nulls : NULL, false, 0) > 0;
-	}
+	if (found && success)
+		found = KeepAnswer(row.values[KEY_ID], answer, !too_large);
+	else if (found)
+		found = StatementRun(&forget_key, &row.values[KEY_ID], NULL, false, 0) > 0;
 	StoreEnd(&session);
 	return found;
 }

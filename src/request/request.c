@@ -30,7 +30,6 @@
 #include "request/requestparse.h"
 #include "request/requestquery.h"
 #include "request/response.h"
-#include "schema/naming.h"
 #include "utils/builtins.h"
 #include "verbs/delete.h"
 #include "verbs/read.h"
