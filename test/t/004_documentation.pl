@@ -165,7 +165,8 @@ sub run_blocks
 	append_to_file("$dir/.run/script", "$script\n\\echo\n\\echo \@\@ end\n");
 
 	local %ENV = ($node->_get_env, PGDATABASE => $database, PATH => "$dir/.run:$ENV{PATH}");
-	system("cd '$dir' && timeout 600 psql -X -q <.run/script >.run/output 2>&1");
+	my $patience = 10 * $PostgreSQL::Test::Utils::timeout_default;
+	system("cd '$dir' && timeout $patience psql -X -q <.run/script >.run/output 2>&1");
 	my $output = slurp_file("$dir/.run/output");
 	utf8::decode($output);
 	$output =~ s/\b$port\b/8080/g;
