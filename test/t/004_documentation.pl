@@ -55,11 +55,11 @@ sub test_page
 	my @blocks = read_blocks($file, $page);
 
 	is(join(' ', dead_links($file)), '', "$page: links lead somewhere");
-	foreach my $block (grep { $_->{norun} } @blocks)
+	foreach my $block (grep { defined $_->{norun} } @blocks)
 	{
 		push @norun, "$page:$block->{line}: $block->{norun}";
 	}
-	@blocks = grep { $RUN{ $_->{language} } && !$_->{norun} } @blocks;
+	@blocks = grep { $RUN{ $_->{language} } && !defined $_->{norun} } @blocks;
 	return unless @blocks;
 	run_blocks($page, @blocks);
 	check_block($page, $_) foreach @blocks;
@@ -83,7 +83,7 @@ sub read_blocks
 		{
 			if ($inside->{result} && $last) { $last->{expected} = $inside->{text} }
 			else { push @blocks, $inside }
-			$last = $RUN{ $inside->{language} } && !$inside->{norun} ? $inside : undef;
+			$last = $RUN{ $inside->{language} } && !defined $inside->{norun} ? $inside : undef;
 			$inside = undef;
 		}
 		elsif ($inside) { $inside->{text} .= "$line\n" }
@@ -92,10 +92,9 @@ sub read_blocks
 			my ($language, $rest) = ($1, $2);
 
 			$inside = { language => $language, line => $number, text => '' };
-			$inside->{norun} = $rest || undef;
-			$inside->{norun} =~ s/^norun(: )?// || push @unclear, $number if $rest;
-			$inside->{norun} = '' if $rest eq 'norun';
-			$inside->{result} = 1 if $RESULT{$language} && !$rest;
+			if ($rest =~ /^norun\b:? *(.*)$/) { $inside->{norun} = $1 }
+			elsif ($rest ne '') { push @unclear, $number }
+			$inside->{result} = 1 if $RESULT{$language} && $rest eq '';
 			push @unclear, $number if $language eq '' || ($inside->{result} && !$last);
 		}
 		elsif ($line =~ /\S/) { $last = undef }
