@@ -2,7 +2,9 @@
 #
 #   make                  build
 #   make install          install into the PostgreSQL that PG_CONFIG names
-#   make installcheck     regression and isolation tests against a running server
+#   make installcheck     regression and isolation tests against a running server, and
+#                         TAP tests on servers of their own, all as installed;
+#                         PROVE_TESTS=test/t/003_examples.pl runs one TAP test
 #   make check            the whole test suite, on private servers (same as ./check)
 #
 #   WERROR=1              warnings are errors
@@ -61,6 +63,11 @@ ISOLATION = $(filter-out $(FAULT_SPECS),\
 	$(sort $(wildcard $(TOP)/test/isolation/specs/*.spec))))
 ISOLATION_OPTS = --inputdir=$(TOP)/test/isolation
 
+# PGXS looks for TAP tests in t/.  They start servers of their own from the installation
+# that PG_CONFIG names, so install first.
+TAP_TESTS = 1
+PROVE_TESTS ?= test/t/*.pl
+
 # The server reads the fixture of the isolation tests, so it must be able to.
 installcheck: export PGOPTIONS += -c dms_test.dir=$(abspath $(TOP))/test
 
@@ -106,6 +113,14 @@ else
 
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)
+
+# Say why TAP tests are left out: PGXS says it for a server without them only, and
+# PostgreSQL refuses to start servers as root.
+ifneq ($(enable_tap_tests),yes)
+prove_installcheck = @echo "TAP tests were not run: $(PG_CONFIG) is of a PostgreSQL that was built without --enable-tap-tests"
+else ifeq ($(shell id -u),0)
+prove_installcheck = @echo "TAP tests were not run: they start servers, which root may not do; run make installcheck as another user, or ./check"
+endif
 
 # Only what PostgreSQL calls is visible: the rest needs no look-up when a session
 # loads the library.  PostgreSQL 16 and later do this by themselves.

@@ -7,33 +7,33 @@ CREATE EXTENSION dms;
 
 -- Every document has an identity: natural-key values that it is known by.
 -- Its ReferentialId is made from the resource's names and those values, so
--- whoever knows the values can find the document in one lookup.
+-- a program that knows the values can find the document in one lookup.
 SELECT dms.referential_id('Ed-Fi', 'School',
                           paths => ARRAY['$.schoolId'],
                           vals => ARRAY['123']);
 
--- It is a UUIDv5, and anybody can make the same one from the same name.
+-- It is a UUIDv5: every program makes the same one from the same name.
 SELECT dms.uuid_v5('edf1edf1-3df1-3df1-3df1-3df1edf1edf1', 'Ed-FiSchool$.schoolId=123');
 
--- Documents get UUIDs that sort by the time of their making.
+-- Documents get UUIDs that sort by the time of their creation.
 SELECT dms.uuid_v7() AS first, dms.uuid_v7() AS second;
 
 -- Code-list values are equal in any case, in every language.
 SELECT dms.lower_invariant('uri://ed-fi.org/GradeLevelDescriptor#ÉLÉMENTAIRE');
 
--- A schema file says which documents there are.  This one is a small school,
--- in the shape of the Ed-Fi standard; psql reads it into a variable.
+-- A schema file describes the documents.  This one is a small school, in the
+-- shape of the Ed-Fi standard; psql reads it into a variable.
 \set school `cat examples/schemas/school.json`
 SELECT dms.deploy_schema(:'school');
 
--- Ordinary tables came out: one for each kind of document, and one for each
--- collection in it.  They are yours; comments say what they hold.
+-- The tables are ordinary tables: one for each kind of document, and one for
+-- each collection in it.  They are yours; comments say what they hold.
 SELECT c.oid::regclass AS "table", obj_description(c.oid) AS holds
 FROM pg_class AS c
 WHERE relnamespace = 'edfi'::regnamespace AND relkind = 'r'
 ORDER BY 1;
 
--- An enrollment: what it refers to is one column each, its identity a key.
+-- An enrollment: each reference is one column, and its identity is a key.
 \d edfi.StudentSchoolAssociation
 
 -- Deploying the same again changes nothing, however the file is written.
@@ -64,14 +64,14 @@ SELECT outcome, etag FROM dms.upsert_document('ed-fi', 'students', '{
 -- The document, as a client reads it back ...
 SELECT jsonb_pretty(dms.get_document(:'enrollment')::jsonb) AS document;
 
--- ... and the row behind it, as anybody may query it.
+-- ... and its row, as plain SQL reads it.
 SELECT a.EntryDate, s.LastSurname, c.NameOfInstitution, g.Uri
 FROM edfi.StudentSchoolAssociation AS a
 JOIN edfi.Student AS s ON s.DocumentId = a.Student_DocumentId
 JOIN edfi.School AS c ON c.DocumentId = a.School_DocumentId
 JOIN dms.Descriptor AS g ON g.DocumentId = a.EntryGradeLevelDescriptor_DescriptorId;
 
--- Two things that are refused; psql is to go on behind the errors.
+-- Two things that are refused; psql continues after the errors.
 \set ON_ERROR_STOP off
 
 -- A reference to a school that does not exist is refused, with its place.
@@ -79,13 +79,14 @@ SELECT outcome FROM dms.upsert_document('ed-fi', 'studentSchoolAssociations', '{
 	"entryDate": "2025-08-20", "schoolReference": {"schoolId": 999}, "studentReference": {"studentUniqueId": "604822"},
 	"entryGradeLevelDescriptor": "uri://ed-fi.org/GradeLevelDescriptor#Ninth grade"}');
 
--- A school that is referred to cannot be deleted; the answer says by whom.
+-- A school that is referred to cannot be deleted; the error lists the resources
+-- that refer to it.
 SELECT dms.delete_document(DocumentUuid) FROM dms.Document WHERE ResourceName = 'School';
 
 \set ON_ERROR_STOP on
 
 -- A session, a course offering in it, a section of that, and a student in the
--- section: the identity of each is made of the one before.
+-- section: the identity of each contains the one before.
 SELECT outcome FROM dms.upsert_document('ed-fi', 'schoolYearTypes',
 	'{"schoolYear": 2026, "schoolYearDescription": "2025-2026", "currentSchoolYear": true}');
 SELECT outcome FROM dms.upsert_document('ed-fi', 'courses', '{
@@ -106,7 +107,7 @@ SELECT document_uuid AS attendance FROM dms.upsert_document('ed-fi', 'studentSec
 	"beginDate": "2025-08-20", "studentReference": {"studentUniqueId": "604822"}, "sectionReference":
 	{"localCourseCode": "ALG1", "schoolId": 123, "schoolYear": 2026, "sessionName": "Fall 2025", "sectionIdentifier": "ALG1-01"}}') \gset
 
--- Rename the session.  Everything whose identity is made of it follows, in the
+-- Rename the session.  All documents whose identity contains it follow in the
 -- same transaction: new identities, new etags.
 SELECT outcome, etag FROM dms.update_document(:'session', '{
 	"sessionName": "Autumn 2025", "schoolReference": {"schoolId": 123}, "schoolYearTypeReference": {"schoolYear": 2026},

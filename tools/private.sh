@@ -97,6 +97,7 @@ missing_packages() {
 	command -v prove >/dev/null || echo perl
 	perl -MIPC::Run -e 1 2>/dev/null || echo libipc-run-perl
 	front_python >/dev/null || echo python3-psycopg2
+	command -v curl >/dev/null || echo curl
 }
 
 install_missing() {

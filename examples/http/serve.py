@@ -5,9 +5,9 @@
     examples/http/serve.py --port 8080 "dbname=postgres"
 
 Each request becomes one CALL dms.process_request(...): method, path, headers and
-body go in as they came, status, headers and body come back as they are to be
-sent.  Everything else is in the database.  --host, --connections and --verbose are
-told by --help.
+body are passed as they were sent, and the status, headers and body of the answer
+are sent as they are returned.  Everything else is in the database.  --help lists
+more options.
 """
 import argparse
 import json
@@ -22,7 +22,7 @@ CALL = """CALL dms.process_request(%s, %s, %s, %s)"""
 
 
 class Pool:
-    """A fixed number of connections; who finds none waits for one."""
+    """A fixed number of connections; a request waits until one is free."""
 
     def __init__(self, conninfo, size):
         self.conninfo = conninfo

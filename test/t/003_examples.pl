@@ -1,4 +1,4 @@
-# Every example of the documentation runs in a new database.
+# Every script of examples/ runs in a new database.
 use strict;
 use warnings;
 
@@ -8,7 +8,7 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-# They read files beside them.
+# They read files of the checkout.
 chdir "$FindBin::RealBin/../.." or die "no top directory: $!";
 
 my $node = PostgreSQL::Test::Cluster->new('examples');
