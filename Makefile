@@ -29,18 +29,18 @@ DATA = $(notdir $(wildcard $(TOP)/dms--*.sql))
 OBJS = src/dms.o
 OBJS += $(addprefix src/base/,datetime.o decimal.o faults.o grow.o ids.o jsontree.o \
 	jsontreebuild.o lowercase.o pattern.o referentialid.o report.o sha256.o uuid.o words.o)
-OBJS += $(addprefix src/engine/,cursors.o datums.o keyedtable.o keyscan.o keywrite.o ownercode.o \
-	restrict.o result.o safefunction.o session.o statement.o store.o storedrows.o)
+OBJS += $(addprefix src/engine/,attempt.o cursors.o datums.o keyedtable.o keyscan.o keywrite.o ownercode.o \
+	restrict.o result.o safefunction.o session.o snapshot.o statement.o store.o storedrows.o)
 OBJS += $(addprefix src/model/,edgename.o jsonwrite.o modelcache.o modelsound.o modelstore.o \
-	value.o)
-OBJS += $(addprefix src/schema/,access.o apiread.o apiresource.o apischema.o ddl.o deploy.o jsonschema.o modelbind.o \
+	resourcemodels.o value.o)
+OBJS += $(addprefix src/schema/,grants.o apiread.o apiresource.o apischema.o ddl.o deploy.o jsonschema.o modelbind.o \
 	modelbuild.o modelcheck.o modelgraph.o modelset.o modeltables.o naming.o)
-OBJS += $(addprefix src/document/,body.o bodyrules.o document.o edges.o flatten.o identity.o \
-	joinscan.o projection.o reconstitute.o referentialids.o resolve.o rows.o rowtables.o storedpage.o \
+OBJS += $(addprefix src/document/,body.o bodyrules.o document.o edges.o flatten.o identity.o idset.o \
+	identityread.o projection.o reconstitute.o referentialids.o references.o rows.o rowtables.o storedpage.o \
 	verify.o)
 OBJS += $(addprefix src/cascade/,cascade.o cascadeequality.o claim.o closure.o edgesources.o \
-	futurenames.o identitylocks.o locks.o newids.o)
-OBJS += $(addprefix src/verbs/,batchkeys.o batchresolve.o delete.o filter.o naturalkey.o precondition.o \
+	futurenames.o identitylocks.o locks.o replaceids.o)
+OBJS += $(addprefix src/verbs/,batchkeys.o batchresolve.o delete.o filter.o resolve.o precondition.o \
 	query.o querysql.o queryterms.o read.o update.o updatebatch.o upsert.o violations.o write.o \
 	writeguard.o writeresult.o)
 OBJS += $(addprefix src/request/,idempotency.o idempotencysql.o request.o requestparse.o requestquery.o \

@@ -281,15 +281,15 @@ dms_schema_diagram(PG_FUNCTION_ARGS)
 {
 	char	   *project = text_to_cstring(PG_GETARG_TEXT_PP(0));
 	char	   *resource = text_to_cstring(PG_GETARG_TEXT_PP(1));
-	StoreSession session;
+	Session		session;
 	Diagram		diagram;
 
 	initStringInfo(&diagram.out);
 	appendStringInfoString(&diagram.out, "erDiagram\n");
-	StoreBegin(&session, RIGHTS_OF_CALLER);
+	SessionBegin(&session, RIGHTS_OF_CALLER);
 	diagram.model = IntrospectFind(project, resource);
 	DrawResource(&diagram.out, diagram.model);
 	IntrospectNeighbours(diagram.model, DrawNeighbour, &diagram);
-	StoreEnd(&session);
+	SessionEnd(&session);
 	PG_RETURN_TEXT_P(cstring_to_text_with_len(diagram.out.data, diagram.out.len - 1));
 }

@@ -18,6 +18,7 @@
 #include "funcapi.h"
 #include "model/modelcache.h"
 #include "model/modelstore.h"
+#include "model/resourcemodels.h"
 #include "schema/ddl.h"
 #include "utils/builtins.h"
 #include "utils/json.h"
@@ -46,17 +47,6 @@ typedef struct DescribeRow
 	const char *enforced_by;
 } DescribeRow;
 
-static const Oid mention_types[] = {TEXTOID};
-
-static Statement models_with =
-{
-	.sql = "SELECT Model FROM dms.ResourceModel"
-	" WHERE pg_catalog.strpos(Model::pg_catalog.text, $1) OPERATOR(pg_catalog.>) 0"
-	" ORDER BY LoadOrder, ProjectName COLLATE pg_catalog.\"C\", ResourceName COLLATE pg_catalog.\"C\"",
-	.nargs = 1,
-	.argtypes = mention_types,
-};
-
 /* Look up a resource by names or endpoint names in any case. */
 const ResourceModel *
 IntrospectFind(const char *project, const char *resource)
@@ -71,11 +61,10 @@ VisitModelsWith(const char *json_part, ModelVisitor visit, void *arg)
 {
 	MemoryContext each = AllocSetContextCreate(CurrentMemoryContext, "dms model",
 											   ALLOCSET_DEFAULT_SIZES);
-	Datum		value = CStringGetTextDatum(json_part);
 	uint64		n;
 
 	(void) StoreTable(STORE_RESOURCE_MODEL);
-	n = StatementRun(&models_with, &value, NULL, true, 0);
+	n = ResourceModelsWith(json_part);
 	for (uint64 i = 0; i < n; i++)
 	{
 		MemoryContext saved = MemoryContextSwitchTo(each);
@@ -162,7 +151,7 @@ IdentityPaths(const ResourceModel *model)
 
 	for (int i = 0; i < model->nidentity; i++)
 		paths[i] = model->identity[i].path;
-	return TextArrayDatum(model->nidentity, paths);
+	return DatumTextArray(model->nidentity, paths);
 }
 
 /* Return a row of dms.resources(). */
@@ -196,12 +185,12 @@ PutResource(const ResourceModel *model, void *arg)
 Datum
 dms_resources(PG_FUNCTION_ARGS)
 {
-	StoreSession session;
+	Session		session;
 
 	InitMaterializedSRF(fcinfo, 0);
-	StoreBegin(&session, RIGHTS_OF_CALLER);
+	SessionBegin(&session, RIGHTS_OF_CALLER);
 	VisitModelsWith("", PutResource, fcinfo->resultinfo);
-	StoreEnd(&session);
+	SessionEnd(&session);
 	PG_RETURN_NULL();
 }
 
@@ -420,10 +409,10 @@ dms_describe_resource(PG_FUNCTION_ARGS)
 	char	   *resource = text_to_cstring(PG_GETARG_TEXT_PP(1));
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	const ResourceModel *model;
-	StoreSession session;
+	Session		session;
 
 	InitMaterializedSRF(fcinfo, 0);
-	StoreBegin(&session, RIGHTS_OF_CALLER);
+	SessionBegin(&session, RIGHTS_OF_CALLER);
 	model = IntrospectFind(project, resource);
 	for (int i = 0; i < model->ntables; i++)
 		DescribeTable(rsinfo, model, &model->tables[i]);
@@ -432,6 +421,6 @@ dms_describe_resource(PG_FUNCTION_ARGS)
 	DescribeUniqueItems(rsinfo, model);
 	DescribeEqualities(rsinfo, model);
 	DescribeQueries(rsinfo, model);
-	StoreEnd(&session);
+	SessionEnd(&session);
 	PG_RETURN_NULL();
 }

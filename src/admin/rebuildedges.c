@@ -13,6 +13,7 @@
 #include "document/verify.h"
 #include "engine/result.h"
 #include "engine/session.h"
+#include "engine/snapshot.h"
 #include "engine/statement.h"
 #include "engine/store.h"
 #include "fmgr.h"
@@ -59,7 +60,7 @@ RebuildEdgesOf(const ResourceModel *model)
 	initStringInfo(&documents);
 	AppendDocuments(&documents, model);
 	sql = RepairSql("repair_edges_statement", 2, (const char *[]) {wanted.data, documents.data});
-	ExecuteWithArgs(sql, 0, NULL, NULL, false);
+	StatementExecuteWithArgs(sql, 0, NULL, NULL, false);
 	pfree(wanted.data);
 	pfree(documents.data);
 	pfree(sql);
@@ -94,7 +95,7 @@ RebuildScope(const AuditScope *scope)
 Datum
 dms_rebuild_edges(PG_FUNCTION_ARGS)
 {
-	StoreSession session;
+	Session session;
 	AuditScope	scope;
 	int64		repaired;
 
@@ -104,13 +105,13 @@ dms_rebuild_edges(PG_FUNCTION_ARGS)
 					"edges cannot be rebuilt under a snapshot that was taken before the writers were stopped");
 	if (!FAULT_SKIP("rebuild_gate"))
 		StoreGate(ShareRowExclusiveLock);
-	StoreBegin(&session, RIGHTS_OF_OWNER);
+	SessionBegin(&session, RIGHTS_OF_OWNER);
 	SnapshotBegin();
 	scope = AuditScopeOfArguments(fcinfo);
 	SnapshotEnd();
 	repaired = RebuildScope(&scope);
 	if (PG_ARGISNULL(0) && PG_ARGISNULL(1))
 		repaired += StatementRun(&delete_orphans, NULL, NULL, false, 0);
-	StoreEnd(&session);
+	SessionEnd(&session);
 	PG_RETURN_INT64(repaired);
 }

@@ -27,6 +27,7 @@
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "model/modelcache.h"
+#include "model/resourcemodels.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 
@@ -160,7 +161,7 @@ RunAudit(const Repair *repair)
 static int
 Audit(Repair *repair)
 {
-	StoreSession session;
+	Session		session;
 	MemoryContext saved;
 	int			repairable = 0;
 	bool		isnull;
@@ -170,7 +171,7 @@ Audit(Repair *repair)
 		repair->findings[i].before = repair->findings[i].n;
 		repair->findings[i].n = 0;
 	}
-	StoreBegin(&session, RIGHTS_OF_CALLER);
+	SessionBegin(&session, RIGHTS_OF_CALLER);
 	RunAudit(repair);
 	saved = MemoryContextSwitchTo(repair->context);
 	for (uint64 i = 0; i < SPI_processed; i++)
@@ -181,7 +182,7 @@ Audit(Repair *repair)
 		repairable += findings->info != NULL;
 	}
 	MemoryContextSwitchTo(saved);
-	StoreEnd(&session);
+	SessionEnd(&session);
 	return repairable;
 }
 
@@ -195,11 +196,11 @@ RepairBySql(const Findings *findings)
 	for (int i = 0; i < findings->n; i += REPAIR_BATCH)
 	{
 		int			n = Min(REPAIR_BATCH, findings->n - i);
-		Datum		values[2] = {Int8ArrayDatum(n, findings->ids + i),
-		TextArrayDatum(n, (const char *const *) findings->expected + i)};
+		Datum		values[2] = {DatumInt8Array(n, findings->ids + i),
+		DatumTextArray(n, (const char *const *) findings->expected + i)};
 
 		CHECK_FOR_INTERRUPTS();
-		ExecuteWithArgs(sql, 2, types, values, false);
+		StatementExecuteWithArgs(sql, 2, types, values, false);
 	}
 }
 
@@ -225,14 +226,12 @@ static void
 RepairMembers(const Findings *findings)
 {
 	Oid			types[1] = {INT8ARRAYOID};
-	Datum		values[1] = {Int8ArrayDatum(findings->n, findings->ids)};
+	Datum		values[1] = {DatumInt8Array(findings->n, findings->ids)};
 	SPITupleTable *abstracts;
 	uint64		n;
 
-	ExecuteWithArgs("SELECT format('%I.%I', MemberSchema, MemberTable), format('%I.%I', TableSchema, TableName)"
-					" FROM dms.ResourceModel WHERE Kind = 'abstract'", 0, NULL, NULL, true);
+	n = ResourceModelsAbstract();
 	abstracts = SPI_tuptable;
-	n = SPI_processed;
 	for (uint64 i = 0; i < n; i++)
 	{
 		const char *const names[] = {
@@ -240,7 +239,7 @@ RepairMembers(const Findings *findings)
 			SPI_getvalue(abstracts->vals[i], abstracts->tupdesc, 2),
 		};
 
-		ExecuteWithArgs(RepairSql("repair_members_statement", 2, names), 1, types, values, false);
+		StatementExecuteWithArgs(RepairSql("repair_members_statement", 2, names), 1, types, values, false);
 	}
 }
 
@@ -303,14 +302,14 @@ RepairKind(const Repair *repair, Findings *findings)
 static void
 RepairAll(Repair *repair)
 {
-	StoreSession session;
+	Session		session;
 
-	StoreBegin(&session, RIGHTS_OF_OWNER);
+	SessionBegin(&session, RIGHTS_OF_OWNER);
 	for (size_t i = 0; i < lengthof(kinds); i++)
 		for (int j = 0; j < repair->n; j++)
 			if (repair->findings[j].info == &kinds[i] && repair->findings[j].n > 0)
 				RepairKind(repair, &repair->findings[j]);
-	StoreEnd(&session);
+	SessionEnd(&session);
 }
 
 /* Order findings by kind, for qsort(). */

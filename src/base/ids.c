@@ -5,6 +5,8 @@
 #include "postgres.h"
 
 #include "base/ids.h"
+#include "base/report.h"
+#include "catalog/pg_type.h"
 #include "lib/qunique.h"
 
 /* Order ids, for qsort() and bsearch(). */
@@ -30,4 +32,25 @@ bool
 IdsHave(const int64 *ids, int n, int64 id)
 {
 	return n > 0 && bsearch(&id, ids, n, sizeof(int64), IdsCompare) != NULL;
+}
+
+/* Returns the ids of a bigint[] argument, sorted, without duplicates. */
+int64 *
+IdsOfArray(ArrayType *array, int *n)
+{
+	Datum	   *elements;
+	bool	   *nulls;
+	int64	   *ids;
+
+	deconstruct_array(array, INT8OID, sizeof(int64), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE,
+					  &elements, &nulls, n);
+	ids = palloc(sizeof(int64) * Max(*n, 1));
+	for (int i = 0; i < *n; i++)
+	{
+		if (nulls[i])
+			ReportError(PROBLEM_ARGUMENT, NULL, "a document id must not be null");
+		ids[i] = DatumGetInt64(elements[i]);
+	}
+	*n = IdsSort(ids, *n);
+	return ids;
 }

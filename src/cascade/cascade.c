@@ -15,10 +15,11 @@
 #include "base/report.h"
 #include "cascade/cascade.h"
 #include "cascade/identitylocks.h"
-#include "cascade/newids.h"
+#include "cascade/replaceids.h"
 #include "document/document.h"
 #include "document/projection.h"
 #include "engine/session.h"
+#include "engine/snapshot.h"
 #include "engine/store.h"
 #include "fmgr.h"
 #include "miscadmin.h"
@@ -37,8 +38,8 @@ PG_FUNCTION_INFO_V1(dms_recompute_identities);
 
 /* What a batch of documents should be called now, as storage tells. */
 static void
-RecomputeBatch(Resource *resource, const int64 *ids, int n, NewIds *primary,
-			   NewIds *alias)
+RecomputeBatch(Resource *resource, const int64 *ids, int n, ReplaceIds *primary,
+			   ReplaceIds *alias)
 {
 	int			found;
 	StoredIdentity *identities;
@@ -53,26 +54,26 @@ RecomputeBatch(Resource *resource, const int64 *ids, int n, NewIds *primary,
 					(errcode(ERRCODE_DATA_CORRUPTED),
 					 errmsg("identity of document " INT64_FORMAT " cannot be read from storage",
 							identities[i].document_id)));
-		NewIdsAdd(primary, identities[i].document_id, &identities[i].primary);
+		ReplaceIdsAdd(primary, identities[i].document_id, &identities[i].primary);
 		if (alias)
-			NewIdsAdd(alias, identities[i].document_id, &identities[i].alias);
+			ReplaceIdsAdd(alias, identities[i].document_id, &identities[i].alias);
 	}
 }
 
 /* The new ReferentialIds of documents of one type. */
-static NewIds *
+static ReplaceIds *
 RecomputeType(const char *project, const char *resource_name, const int64 *ids,
 			  int n)
 {
 	Resource   *resource = ModelCacheFind(project, resource_name);
 	const ResourceModel *model = resource->model;
-	NewIds	   *primary = NewIdsMake(model->project, model->resource, n);
-	NewIds	   *alias = NULL;
+	ReplaceIds *primary = ReplaceIdsMake(model->project, model->resource, n);
+	ReplaceIds *alias = NULL;
 	MemoryContext batch = AllocSetContextCreate(CurrentMemoryContext,
 												"dms cascade batch", ALLOCSET_DEFAULT_SIZES);
 
 	if (model->superclass_resource)
-		alias = NewIdsMake(model->superclass_project, model->superclass_resource, n);
+		alias = ReplaceIdsMake(model->superclass_project, model->superclass_resource, n);
 	for (int i = 0; i < n; i += BATCH)
 	{
 		MemoryContext saved = MemoryContextSwitchTo(batch);
@@ -83,7 +84,7 @@ RecomputeType(const char *project, const char *resource_name, const int64 *ids,
 		MemoryContextReset(batch);
 	}
 	MemoryContextDelete(batch);
-	return NewIdsJoin(primary, alias);
+	return ReplaceIdsJoin(primary, alias);
 }
 
 /* Ids without some others, which are ascending. */
@@ -103,7 +104,7 @@ Without(const int64 *ids, int n, const int64 *some, int nsome, int *left)
 static void
 RecomputeMembers(const Closure *closure, const int64 *done, int ndone)
 {
-	NewIds	   *list = NULL;
+	ReplaceIds *list = NULL;
 
 	for (ClosureType *t = closure->types; t != NULL; t = t->next)
 	{
@@ -111,10 +112,10 @@ RecomputeMembers(const Closure *closure, const int64 *done, int ndone)
 		int64	   *ids = Without(t->ids, t->n, done, ndone, &n);
 
 		if (n > 0)
-			list = NewIdsJoin(list, RecomputeType(t->project, t->resource, ids, n));
+			list = ReplaceIdsJoin(list, RecomputeType(t->project, t->resource, ids, n));
 	}
 	if (list != NULL)
-		NewIdsReplace(list);
+		ReplaceIdsRun(list);
 }
 
 /* Members and parents by type; see that their references still agree. */
@@ -161,7 +162,7 @@ CascadeRun(const Closure *closure, const int64 *done, int ndone,
 	memcpy(changed + nothers, parents, sizeof(int64) * nparents);
 	qsort(changed, nothers + nparents, sizeof(int64), IdsCompare);
 	if (!FAULT_SKIP("parent_bump"))
-		EtagBumpAll(changed, nothers + nparents);
+		DocumentsBump(changed, nothers + nparents);
 	if (nothers + nparents >= LARGE_CASCADE)
 		ereport(NOTICE,
 				(errmsg("change of identity reached %d dependent documents and %d that refer to them",
@@ -171,11 +172,11 @@ CascadeRun(const Closure *closure, const int64 *done, int ndone,
 static int64
 RecomputeTypes(const ClosureType *types)
 {
-	NewIds	   *list = NULL;
+	ReplaceIds *list = NULL;
 
 	for (const ClosureType *t = types; t != NULL; t = t->next)
-		list = NewIdsJoin(list, RecomputeType(t->project, t->resource, t->ids, t->n));
-	return list != NULL ? NewIdsReplace(list) : 0;
+		list = ReplaceIdsJoin(list, RecomputeType(t->project, t->resource, t->ids, t->n));
+	return list != NULL ? ReplaceIdsRun(list) : 0;
 }
 
 /*
@@ -195,7 +196,7 @@ RefuseUnlocked(const int64 *ids, int n)
 	StoredRows	rows;
 
 	SnapshotBegin();
-	HeadersRead(ids, n, &rows);
+	DocumentHeadersRead(ids, n, &rows);
 	SnapshotEnd();
 	if (rows.nrows > 0)
 		ereport(ERROR,
@@ -215,7 +216,7 @@ LockTypes(ClosureType *types)
 	{
 		int			nlocked;
 		int			nothers;
-		int64	   *locked = LockIdentities(t->ids, t->n, &nlocked);
+		int64	   *locked = IdentityLocksTake(t->ids, t->n, &nlocked);
 		int64	   *others = Without(t->ids, t->n, locked, nlocked, &nothers);
 
 		if (nothers > 0)
@@ -229,7 +230,7 @@ LockTypes(ClosureType *types)
 Datum
 dms_recompute_identities(PG_FUNCTION_ARGS)
 {
-	StoreSession session;
+	Session		session;
 	ClosureType *types;
 	int64	   *ids;
 	int			n;
@@ -237,12 +238,12 @@ dms_recompute_identities(PG_FUNCTION_ARGS)
 
 	PreventCommandIfReadOnly("dms.recompute_identities()");
 	StoreGate(RowExclusiveLock);
-	StoreBegin(&session, RIGHTS_OF_OWNER);
-	ids = IdsOfArgument(PG_GETARG_ARRAYTYPE_P(0), &n);
+	SessionBegin(&session, RIGHTS_OF_OWNER);
+	ids = IdsOfArray(PG_GETARG_ARRAYTYPE_P(0), &n);
 	types = ClosureGroup(ids, n);
 	if (!FAULT_SKIP("recompute_lock"))
 		LockTypes(types);
 	changed = RecomputeTypes(types);
-	StoreEnd(&session);
+	SessionEnd(&session);
 	PG_RETURN_INT64(changed);
 }

@@ -14,7 +14,7 @@
 #include "catalog/pg_type.h"
 #include "engine/datums.h"
 #include "engine/result.h"
-#include "engine/session.h"
+#include "engine/snapshot.h"
 #include "engine/statement.h"
 #include "lib/stringinfo.h"
 #include "model/modelcache.h"
@@ -188,7 +188,7 @@ CascadeCheckEqualities(const char *project, const char *resource,
 	found = ModelCacheFind(project, resource);
 	if (found->model->nequalities == 0)
 		return;
-	array = Int8ArrayDatum(n, ids);
+	array = DatumInt8Array(n, ids);
 	SnapshotBegin();
 	for (int i = 0; i < found->model->nequalities; i++)
 		CheckOne(found, i, array, problem);

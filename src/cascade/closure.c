@@ -10,6 +10,7 @@
 #include "postgres.h"
 
 #include "engine/session.h"
+#include "engine/snapshot.h"
 #include "lib/qunique.h"
 #include <limits.h>
 
@@ -70,7 +71,7 @@ CompareOpen(const void *a, const void *b)
 static void
 AddOpen(OpenMembers *open, int type, int64 id)
 {
-	OpenMember	member = {.rank = TypeByNumber(type)->rank,.type = type,.id = id};
+	OpenMember	member = {.rank = EdgeSourceTypeByNumber(type)->rank,.type = type,.id = id};
 
 	APPEND(open->members, open->n, member);
 }
@@ -148,7 +149,7 @@ OpenParents(Closure *closure, OpenMembers *open, const int64 *ids, int n)
 static ClosureType *
 TypeOf(Closure *closure, int type)
 {
-	const KnownType *known = TypeByNumber(type);
+	const KnownType *known = EdgeSourceTypeByNumber(type);
 	ClosureType **link = &closure->types;
 	ClosureType *added;
 
@@ -254,7 +255,7 @@ OpenSeeds(OpenMembers *open, const int64 *seeds, int nseeds)
 	{
 		const Datum *values = StoredRowValues(&rows, i);
 
-		AddOpen(open, TypeByName(TextDatumGetCString(values[1]), TextDatumGetCString(values[2])),
+		AddOpen(open, EdgeSourceTypeByName(TextDatumGetCString(values[1]), TextDatumGetCString(values[2])),
 				DatumGetInt64(values[0]));
 	}
 }
@@ -275,7 +276,7 @@ LockTaken(Closure *closure, const OpenMember *taken, int n, int *nlocked)
 		locked = ids;
 	}
 	else
-		locked = LockIdentities(ids, n, nlocked);
+		locked = IdentityLocksTake(ids, n, nlocked);
 
 	/* Both are ascending: a member that was deleted meanwhile drops out. */
 	for (int i = 0; i < n && at < *nlocked; i++)
@@ -335,33 +336,12 @@ ClosureGroup(const int64 *ids, int n)
 	return groups->types;
 }
 
-/* The bigint[] of an argument, which has no NULLs: ascending, each once. */
-int64 *
-IdsOfArgument(ArrayType *array, int *n)
-{
-	Datum	   *elements;
-	bool	   *nulls;
-	int64	   *ids;
-
-	deconstruct_array(array, INT8OID, sizeof(int64), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE,
-					  &elements, &nulls, n);
-	ids = palloc(sizeof(int64) * Max(*n, 1));
-	for (int i = 0; i < *n; i++)
-	{
-		if (nulls[i])
-			ReportError(PROBLEM_ARGUMENT, NULL, "a document id must not be null");
-		ids[i] = DatumGetInt64(elements[i]);
-	}
-	*n = IdsSort(ids, *n);
-	return ids;
-}
-
 /* For callers that change identities in their own SQL. */
 Datum
 dms_lock_identity_closure(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	StoreSession session;
+	Session		session;
 	Closure    *closure;
 	int64	   *ids;
 	int			n;
@@ -369,9 +349,9 @@ dms_lock_identity_closure(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	PreventCommandIfReadOnly("dms.lock_identity_closure()");
 	StoreGate(RowExclusiveLock);
-	StoreBegin(&session, RIGHTS_OF_OWNER);
-	ids = IdsOfArgument(PG_GETARG_ARRAYTYPE_P(0), &n);
-	IdentitiesMakeRoom(ids, n);
+	SessionBegin(&session, RIGHTS_OF_OWNER);
+	ids = IdsOfArray(PG_GETARG_ARRAYTYPE_P(0), &n);
+	IdentityLocksMakeRoom(ids, n);
 	closure = ClosureLock(ids, n);
 	ids = ClosureIds(closure, &n);
 	for (int i = 0; i < n; i++)
@@ -381,6 +361,6 @@ dms_lock_identity_closure(PG_FUNCTION_ARGS)
 
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, &value, &isnull);
 	}
-	StoreEnd(&session);
+	SessionEnd(&session);
 	PG_RETURN_NULL();
 }

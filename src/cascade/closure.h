@@ -7,7 +7,6 @@
 
 #include "postgres.h"
 
-#include "utils/array.h"
 #include "utils/hsearch.h"
 
 /* The locked members of one resource type. */
@@ -38,6 +37,5 @@ extern bool ClosureHas(const Closure *closure, int64 document_id);
 extern int64 *ClosureIds(const Closure *closure, int *n);
 extern int64 *ClosureOuterParents(const Closure *closure, int *n);
 extern ClosureType *ClosureGroup(const int64 *ids, int n);
-extern int64 *IdsOfArgument(ArrayType *array, int *n);
 
 #endif							/* DMS_CLOSURE_H */

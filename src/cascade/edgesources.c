@@ -9,9 +9,10 @@
 
 #include "cascade/edgesources.h"
 #include "engine/result.h"
-#include "engine/session.h"
+#include "engine/snapshot.h"
 #include "engine/statement.h"
 #include "engine/store.h"
+#include "model/resourcemodels.h"
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
 
@@ -29,18 +30,7 @@ static HTAB *sources = NULL;
 static KnownType *known_types = NULL;	/* by project and resource */
 static int	nknown_types = 0;
 
-static Statement read_sources =
-{
-	.sql = "SELECT s.EdgeSourceId, m.ProjectName::pg_catalog.text, m.ResourceName::pg_catalog.text, m.IdentityRank"
-	" FROM (SELECT ProjectName, ResourceName, IdentityRank,"
-	" pg_catalog.concat(ProjectName, '.', ResourceName) AS Name FROM dms.ResourceModel"
-	" WHERE Kind::pg_catalog.text OPERATOR(pg_catalog.<>) 'abstract' OFFSET 0) AS m"
-	" LEFT JOIN (SELECT EdgeSourceId, pg_catalog.split_part(EdgeSourceKey, ':', 1) AS Name"
-	" FROM dms.EdgeSource OFFSET 0) AS s ON s.Name OPERATOR(pg_catalog.=) m.Name"
-	" ORDER BY m.ProjectName COLLATE pg_catalog.\"C\", m.ResourceName COLLATE pg_catalog.\"C\"",
-};
-
-/* Order types by their names, as read_sources does. */
+/* Order types by their names, as ResourceModelsEdgeSources() does. */
 static int
 CompareTypes(const void *a, const void *b)
 {
@@ -51,7 +41,7 @@ CompareTypes(const void *a, const void *b)
 	return order != 0 ? order : strcmp(left->resource, right->resource);
 }
 
-/* Remember one row of read_sources; rows come sorted by type. */
+/* Remember one row of ResourceModelsEdgeSources(); rows come sorted by type. */
 static void
 AddSource(HTAB *table, KnownType *types, int *ntypes, uint64 row)
 {
@@ -88,7 +78,7 @@ EdgeSourcesLoad(void)
 	if (sources != NULL && sources_generation == generation)
 		return;
 	SnapshotBeginCatalog();
-	StatementRun(&read_sources, NULL, NULL, true, 0);
+	(void) ResourceModelsEdgeSources();
 	SnapshotEnd();
 	context = AllocSetContextCreate(CurrentMemoryContext, "dms edge sources", ALLOCSET_DEFAULT_SIZES);
 	control.keysize = sizeof(int64);
@@ -113,7 +103,7 @@ EdgeSourcesLoad(void)
 
 /* The number of a type. */
 int
-TypeByName(const char *project, const char *resource)
+EdgeSourceTypeByName(const char *project, const char *resource)
 {
 	KnownType	wanted = {0};
 	const KnownType *found;
@@ -139,7 +129,7 @@ EdgeSourceType(int64 source)
 }
 
 const KnownType *
-TypeByNumber(int type)
+EdgeSourceTypeByNumber(int type)
 {
 	return &known_types[type];
 }

@@ -16,7 +16,7 @@ typedef struct KnownType
 
 extern void EdgeSourcesLoad(void);
 extern int	EdgeSourceType(int64 source);
-extern int	TypeByName(const char *project, const char *resource);
-extern const KnownType *TypeByNumber(int type);
+extern int	EdgeSourceTypeByName(const char *project, const char *resource);
+extern const KnownType *EdgeSourceTypeByNumber(int type);
 
 #endif							/* DMS_EDGESOURCES_H */

@@ -12,10 +12,11 @@
 #include "base/grow.h"
 #include "base/lowercase.h"
 #include "cascade/futurenames.h"
+#include "document/identity.h"
 #include "document/projection.h"
-#include "document/resolve.h"
+#include "document/references.h"
 #include "document/rowtables.h"
-#include "engine/session.h"
+#include "engine/snapshot.h"
 #include "miscadmin.h"
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
@@ -150,7 +151,7 @@ AddFollowers(FutureNames *names, Resource *resource, const int64 *ids, int n)
 
 	SnapshotBegin();
 	present = ProjectionRead(resource, ids, n, &found);
-	KeyReadIds(RowTable(resource, 0), ids, n, &rows);
+	KeyScanReadIds(RowTable(resource, 0), ids, n, &rows);
 	SnapshotEnd();
 	qsort(present, found, sizeof(StoredIdentity), CompareDocuments);
 	for (int i = 0; i < Min(found, rows.nrows); i++)

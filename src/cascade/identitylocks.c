@@ -12,10 +12,11 @@
 #include "base/faults.h"
 #include "cascade/identitylocks.h"
 #include "catalog/pg_type.h"
+#include "engine/attempt.h"
 #include "engine/datums.h"
 #include "engine/keywrite.h"
 #include "engine/result.h"
-#include "engine/session.h"
+#include "engine/snapshot.h"
 #include "engine/statement.h"
 #include "engine/store.h"
 
@@ -55,7 +56,7 @@ AddLocked(const Datum *values, void *arg)
 	TakenIds   *locked = arg;
 
 	if (locked->n == locked->room)
-		RefuseRow("more rows than it was asked for");
+		ResultRefuse("more rows than it was asked for");
 	locked->ids[locked->n++] = DatumGetInt64(values[0]);
 }
 
@@ -68,11 +69,11 @@ WaitPolicy(void)
 
 /* Lock identities for update, waiting; those that are gone are not returned. */
 int64 *
-LockIdentities(const int64 *ids, int n, int *nlocked)
+IdentityLocksTake(const int64 *ids, int n, int *nlocked)
 {
 	TakenIds	locked = {.ids = palloc_extended(sizeof(int64) * Max(n, 1), MCXT_ALLOC_HUGE),.room = n};
 
-	KeyLock(&locks, ids, n, WaitPolicy(), AddLocked, &locked);
+	KeyWriteLock(&locks, ids, n, WaitPolicy(), AddLocked, &locked);
 	*nlocked = locked.n;
 	return locked.ids;
 }
@@ -82,7 +83,7 @@ LockIdentities(const int64 *ids, int n, int *nlocked)
  * returned.
  */
 int64 *
-LockIdentitiesShared(const int64 *ids, int n, int *nlocked)
+IdentityLocksShare(const int64 *ids, int n, int *nlocked)
 {
 	TakenIds	locked = {.ids = palloc(sizeof(int64) * Max(n, 1)),.room = n};
 	StoredRows	rows;
@@ -153,7 +154,7 @@ static bool
 TryIdentities(void *arg)
 {
 	LockAttempt *attempt = arg;
-	Datum		values[1] = {Int8ArrayDatum(attempt->n, attempt->ids)};
+	Datum		values[1] = {DatumInt8Array(attempt->n, attempt->ids)};
 	int			locked = LockFree(attempt->ids, attempt->n);
 
 	attempt->free = locked == attempt->n || locked == NumberNow(&count_locks, values);
@@ -172,7 +173,7 @@ IdentitiesAreFree(const int64 *ids, int n)
 
 /* To be called before a change of identities takes its first row lock. */
 void
-IdentitiesMakeRoom(const int64 *ids, int n)
+IdentityLocksMakeRoom(const int64 *ids, int n)
 {
 	if (n == 0 || StoreLockNowait() || FAULT_SKIP("fair_gate") || IdentitiesAreFree(ids, n))
 		return;
@@ -184,7 +185,7 @@ IdentitiesMakeRoom(const int64 *ids, int n)
  * is gone.  While it is free this is one statement.
  */
 bool
-LockIdentityFirst(int64 document_id)
+IdentityLocksTakeFirst(int64 document_id)
 {
 	int			nlocked;
 
@@ -194,6 +195,6 @@ LockIdentityFirst(int64 document_id)
 			return true;
 		CloseGate();
 	}
-	LockIdentities(&document_id, 1, &nlocked);
+	IdentityLocksTake(&document_id, 1, &nlocked);
 	return nlocked == 1;
 }

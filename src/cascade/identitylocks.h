@@ -10,9 +10,9 @@
 /* The start of an INSERT of the lock row of a new document. */
 #define IDENTITY_LOCK_INSERT_SQL "INSERT INTO dms.IdentityLock (DocumentId)"
 
-extern void IdentitiesMakeRoom(const int64 *ids, int n);
-extern int64 *LockIdentities(const int64 *ids, int n, int *nlocked);
-extern int64 *LockIdentitiesShared(const int64 *ids, int n, int *nlocked);
-extern bool LockIdentityFirst(int64 document_id);
+extern void IdentityLocksMakeRoom(const int64 *ids, int n);
+extern int64 *IdentityLocksTake(const int64 *ids, int n, int *nlocked);
+extern int64 *IdentityLocksShare(const int64 *ids, int n, int *nlocked);
+extern bool IdentityLocksTakeFirst(int64 document_id);
 
 #endif							/* DMS_IDENTITYLOCKS_H */

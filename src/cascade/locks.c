@@ -13,8 +13,8 @@
 #include "base/ids.h"
 #include "cascade/identitylocks.h"
 #include "cascade/locks.h"
-#include "document/resolve.h"
-#include "engine/session.h"
+#include "document/references.h"
+#include "engine/snapshot.h"
 #include "engine/store.h"
 #include "lib/qunique.h"
 #include "miscadmin.h"
@@ -115,7 +115,7 @@ LockShared(const LockTargets *open, int64 **locked, int nlocked)
 
 	for (int i = 0; i < open->n; i++)
 		ids[i] = open->targets[i].document_id;
-	added = LockIdentitiesShared(ids, open->n, &nadded);
+	added = IdentityLocksShare(ids, open->n, &nadded);
 	*locked = nlocked == 0 ? palloc(sizeof(int64) * Max(nadded, 1)) :
 		repalloc(*locked, sizeof(int64) * Max(nlocked + nadded, 1));
 	memcpy(*locked + nlocked, added, sizeof(int64) * nadded);
@@ -148,14 +148,14 @@ LookAgain(IdSet *set)
 	IdSet		latest = *set;
 
 	SnapshotBegin();
-	IdSetLookUp(set);
+	ReferentialIdsLookUp(set);
 	SnapshotEnd();
 	if (!IsolationUsesXactSnapshot() || FAULT_SKIP("latest_look"))
 		return;
 	latest.entries = palloc(sizeof(IdEntry) * Max(set->n, 1));
 	memcpy(latest.entries, set->entries, sizeof(IdEntry) * set->n);
 	SnapshotBeginLatest();
-	IdSetLookUp(&latest);
+	ReferentialIdsLookUp(&latest);
 	SnapshotEnd();
 	for (int i = 0; i < set->n; i++)
 		if (latest.entries[i].document_id != set->entries[i].document_id)
@@ -224,8 +224,8 @@ LockChildren(FlatDocument *flat, int64 updated_id)
 			if (NeedsLock(&flat->uses[i]))
 				flat->uses[i].document_id = IdSetFind(set, &flat->uses[i].referential_id);
 		if (updated_id != 0 && !FAULT_SKIP("own_names"))
-			ResolveForgetOld(flat, updated_id);
-		if (!ResolveComplete(flat))
+			ReferencesForgetOld(flat, updated_id);
+		if (!ReferencesComplete(flat))
 			return false;
 		if (FAULT_SKIP("look_loop"))
 			return true;

@@ -3,7 +3,7 @@
  *		The rows of dms.Document: finding, locking, changing and deleting them.
  *
  * This module has all statements on the table.  An etag grows in two functions
- * only, EtagBump() and EtagBumpAll(), so every change of a document passes
+ * only, DocumentBump() and DocumentsBump(), so every change of a document passes
  * through one of them.
  */
 #include "postgres.h"
@@ -15,7 +15,7 @@
 #include "engine/datums.h"
 #include "engine/keywrite.h"
 #include "engine/result.h"
-#include "engine/session.h"
+#include "engine/snapshot.h"
 #include "engine/statement.h"
 #include "engine/store.h"
 #include "utils/builtins.h"
@@ -70,9 +70,9 @@ static Statement delete_document =
 	.argtypes = bump_types,
 };
 
-/* Make a header from a row that was read by HeadersRead(). */
+/* Make a header from a row that was read by DocumentHeadersRead(). */
 void
-HeaderFromRow(const Datum *values, DocumentHeader *header)
+DocumentHeaderFromRow(const Datum *values, DocumentHeader *header)
 {
 	header->document_id = DatumGetInt64(values[0]);
 	header->uuid = *DatumGetUUIDP(values[1]);
@@ -82,21 +82,21 @@ HeaderFromRow(const Datum *values, DocumentHeader *header)
 
 /* Read the headers of documents in the active snapshot; ids and rows ascend. */
 void
-HeadersRead(const int64 *ids, int n, StoredRows *rows)
+DocumentHeadersRead(const int64 *ids, int n, StoredRows *rows)
 {
-	KeyReadIds(&headers, ids, n, rows);
+	KeyScanReadIds(&headers, ids, n, rows);
 }
 
 /* Read the header of one document; returns false if there is none. */
 bool
-HeaderRead(int64 document_id, DocumentHeader *header)
+DocumentHeaderRead(int64 document_id, DocumentHeader *header)
 {
 	StoredRows	rows;
 
-	HeadersRead(&document_id, 1, &rows);
+	DocumentHeadersRead(&document_id, 1, &rows);
 	if (rows.nrows == 0)
 		return false;
-	HeaderFromRow(rows.values, header);
+	DocumentHeaderFromRow(rows.values, header);
 	return true;
 }
 
@@ -107,7 +107,7 @@ DocumentsFind(Datum uuids, int *n)
 	StoredRows	rows;
 	FoundDocument *found;
 
-	KeyReadAny(&documents_by_uuid, uuids, &rows);
+	KeyScanReadAny(&documents_by_uuid, uuids, &rows);
 	found = palloc(sizeof(FoundDocument) * Max(rows.nrows, 1));
 	*n = rows.nrows;
 	for (int i = 0; i < rows.nrows; i++)
@@ -132,11 +132,11 @@ DocumentFind(const pg_uuid_t *uuid, int64 *document_id, Resource **resource)
 	FoundDocument *found;
 	int			n;
 
-	found = DocumentsFind(ArrayDatum(1, &element, NULL, UUIDOID), &n);
+	found = DocumentsFind(DatumArray(1, &element, NULL, UUIDOID), &n);
 	if (n == 0)
 		return false;
 	if (memcmp(found->uuid, uuid, UUID_LEN) != 0)
-		RefuseRow("a row that it was not asked for");
+		ResultRefuse("a row that it was not asked for");
 	*document_id = found->document_id;
 	if (resource)
 		*resource = found->resource;
@@ -171,7 +171,7 @@ DocumentFindToWrite(const pg_uuid_t *uuid, int64 *document_id, Resource **resour
 void
 DocumentsReadTypes(const int64 *ids, int n, StoredRows *rows)
 {
-	KeyReadIds(&document_types, ids, n, rows);
+	KeyScanReadIds(&document_types, ids, n, rows);
 }
 
 /* Lock the row of a document against other writers of it. */
@@ -182,7 +182,7 @@ LockHeader(int64 document_id, LockWaitPolicy wait, DocumentHeader *header)
 	bool		found = KeyedTableLockOne(&headers, document_id, LCS_FORNOKEYUPDATE, wait, &rows);
 
 	if (found)
-		HeaderFromRow(rows.values, header);
+		DocumentHeaderFromRow(rows.values, header);
 	SPI_freetuptable(SPI_tuptable);
 	return found;
 }
@@ -192,14 +192,14 @@ LockHeader(int64 document_id, LockWaitPolicy wait, DocumentHeader *header)
  * are not blocked.  Returns false if it is gone.
  */
 bool
-LockDocument(int64 document_id, DocumentHeader *header)
+DocumentLock(int64 document_id, DocumentHeader *header)
 {
 	return LockHeader(document_id, StoreLockNowait() ? LockWaitError : LockWaitBlock, header);
 }
 
 /* The same without waiting; also returns false if another transaction holds it. */
 bool
-LockDocumentAtOnce(int64 document_id, DocumentHeader *header)
+DocumentLockAtOnce(int64 document_id, DocumentHeader *header)
 {
 	return LockHeader(document_id, LockWaitSkip, header);
 }
@@ -209,7 +209,7 @@ LockDocumentAtOnce(int64 document_id, DocumentHeader *header)
  * judge, returns false if the etag is not the one that the write relied on.
  */
 bool
-EtagBump(DocumentHeader *header, const char *version, bool judge)
+DocumentBump(DocumentHeader *header, const char *version, bool judge)
 {
 	Datum		values[3];
 	char		nulls[] = "   ";
@@ -245,11 +245,11 @@ RaiseEtag(Datum *values, void *arg)
  * did.  The ids are ascending, and rows are locked in that order.
  */
 void
-EtagBumpAll(const int64 *ids, int n)
+DocumentsBump(const int64 *ids, int n)
 {
 	TimestampTz now = GetCurrentTimestamp();
 
-	KeyUpdate(&etags, ids, n, RaiseEtag, &now);
+	KeyWriteUpdate(&etags, ids, n, RaiseEtag, &now);
 }
 
 /*

@@ -34,17 +34,17 @@ typedef struct FoundDocument
 /* The start of a subquery for the ids of documents, which ends in a condition on d. */
 #define DOCUMENT_IDS_SQL "SELECT d.DocumentId FROM dms.Document AS d WHERE "
 
-extern void HeaderFromRow(const Datum *values, DocumentHeader *header);
-extern void HeadersRead(const int64 *ids, int n, StoredRows *rows);
-extern bool HeaderRead(int64 document_id, DocumentHeader *header);
+extern void DocumentHeaderFromRow(const Datum *values, DocumentHeader *header);
+extern void DocumentHeadersRead(const int64 *ids, int n, StoredRows *rows);
+extern bool DocumentHeaderRead(int64 document_id, DocumentHeader *header);
 extern FoundDocument *DocumentsFind(Datum uuids, int *n);
 extern bool DocumentFind(const pg_uuid_t *uuid, int64 *document_id, Resource **resource);
 extern bool DocumentFindToWrite(const pg_uuid_t *uuid, int64 *document_id, Resource **resource);
 extern void DocumentsReadTypes(const int64 *ids, int n, StoredRows *rows);
-extern bool LockDocument(int64 document_id, DocumentHeader *header);
-extern bool LockDocumentAtOnce(int64 document_id, DocumentHeader *header);
-extern bool EtagBump(DocumentHeader *header, const char *version, bool judge);
-extern void EtagBumpAll(const int64 *ids, int n);
+extern bool DocumentLock(int64 document_id, DocumentHeader *header);
+extern bool DocumentLockAtOnce(int64 document_id, DocumentHeader *header);
+extern bool DocumentBump(DocumentHeader *header, const char *version, bool judge);
+extern void DocumentsBump(const int64 *ids, int n);
 extern bool DocumentDelete(int64 document_id, bool judge, int64 *etag);
 
 #endif							/* DMS_DOCUMENT_H */

@@ -14,7 +14,7 @@
 #include "document/edges.h"
 #include "engine/keyscan.h"
 #include "engine/result.h"
-#include "engine/session.h"
+#include "engine/snapshot.h"
 #include "engine/statement.h"
 #include "lib/qunique.h"
 
@@ -136,7 +136,7 @@ StoredEdges(int64 document_id, EdgeSet *set)
 	StoredRows	rows;
 
 	SnapshotBegin();
-	KeyReadIds(&edges_of_parents, &document_id, 1, &rows);
+	KeyScanReadIds(&edges_of_parents, &document_id, 1, &rows);
 	SnapshotEnd();
 	set->n = rows.nrows;
 	set->edges = palloc(sizeof(Edge) * Max(set->n, 1));
@@ -249,7 +249,7 @@ ReadParents(const int64 *ids, int n, int *nfound)
 	StoredRows	rows;
 	ParentEdge *found;
 
-	KeyReadIds(&edges_of_children, ids, n, &rows);
+	KeyScanReadIds(&edges_of_children, ids, n, &rows);
 	found = palloc_extended(sizeof(ParentEdge) * Max(rows.nrows, 1), MCXT_ALLOC_HUGE);
 	for (int i = 0; i < rows.nrows; i++)
 	{
@@ -323,7 +323,7 @@ EdgesFindReferencing(const pg_uuid_t *uuid)
 	static const Oid types[] = {UUIDOID, TEXTOID, TEXTOID, TEXTOID};
 	Datum		values[1] = {UUIDPGetDatum(uuid)};
 
-	ReadRun(&find_referencing, values, 0);
+	StatementRead(&find_referencing, values, 0);
 	ResultExpect(types);
 	return SPI_processed;
 }

@@ -6,6 +6,7 @@
 
 #include "base/grow.h"
 #include "document/flatten.h"
+#include "document/identity.h"
 #include "miscadmin.h"
 #include "model/value.h"
 #include "utils/builtins.h"

@@ -43,12 +43,4 @@ typedef struct FlatDocument
 extern FlatDocument *Flatten(const ResourceModel *model, JNode *body);
 extern void FlattenSetIds(FlatDocument *flat, int64 document_id);
 
-/* identity.c */
-extern void IdentityCompute(FlatDocument *flat, JNode *body);
-extern void IdentityOfReference(ReferenceUse *use);
-extern void IdentityHash(const ResourceModel *model, char **values,
-						 pg_uuid_t *primary, pg_uuid_t *alias);
-extern bool DescriptorOfMember(const ReferenceUse *use, int member,
-							   pg_uuid_t *referential_id);
-
 #endif							/* DMS_FLATTEN_H */

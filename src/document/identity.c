@@ -9,7 +9,7 @@
 #include "base/lowercase.h"
 #include "base/referentialid.h"
 #include "base/uuid.h"
-#include "document/flatten.h"
+#include "document/identity.h"
 
 /*
  * The text of an identity value as it is hashed.  Bodies that got here have it;
@@ -122,7 +122,7 @@ IdentityOfReference(ReferenceUse *use)
 
 /* The descriptor that a member of a reference names, if it names one. */
 bool
-DescriptorOfMember(const ReferenceUse *use, int member, pg_uuid_t *id)
+IdentityOfDescriptor(const ReferenceUse *use, int member, pg_uuid_t *id)
 {
 	const MemberModel *m = &use->reference->members[member];
 

@@ -12,7 +12,8 @@
 #include "base/lowercase.h"
 #include "catalog/pg_type.h"
 #include "document/flatten.h"
-#include "document/joinscan.h"
+#include "document/identity.h"
+#include "document/identityread.h"
 #include "document/projection.h"
 #include "engine/datums.h"
 #include "engine/session.h"
@@ -121,10 +122,10 @@ ProjectionReadRows(Resource *resource, int projection, const int64 *ids, int n,
 {
 	Datum		values[1];
 
-	if (JoinScanRead(resource, projection, ids, n, rows))
+	if (IdentityReadRows(resource, projection, ids, n, rows))
 		return NULL;
-	values[0] = Int8ArrayDatum(n, ids);
-	ReadRun(ProjectionStatement(resource, projection), values, 0);
+	values[0] = DatumInt8Array(n, ids);
+	StatementRead(ProjectionStatement(resource, projection), values, 0);
 	StoredRowsTake(rows, ProjectionTypes(&resource->model->projections[projection]), 1);
 	StoredRowsRequireIds(rows, ids, n);
 	return SPI_tuptable;
@@ -186,7 +187,7 @@ PutIdentity(ReturnSetInfo *rsinfo, const ResourceModel *model,
 	values[0] = Int64GetDatum(identity->document_id);
 	values[1] = UUIDPGetDatum(&identity->primary);
 	values[2] = UUIDPGetDatum(&identity->alias);
-	values[3] = TextArrayDatum(model->nidentity, (const char *const *) identity->values);
+	values[3] = DatumTextArray(model->nidentity, (const char *const *) identity->values);
 	nulls[1] = !identity->complete;
 	nulls[2] = !identity->complete || model->superclass_resource == NULL;
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
@@ -214,7 +215,7 @@ Datum
 dms_stored_identities(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	StoreSession session;
+	Session		session;
 	Resource   *resource;
 	Portal		cursor;
 	MemoryContext row_context;
@@ -222,7 +223,7 @@ dms_stored_identities(PG_FUNCTION_ARGS)
 
 	InitMaterializedSRF(fcinfo, 0);
 	(void) StoreTable(STORE_DOCUMENT);
-	StoreBegin(&session, RIGHTS_OF_CALLER);
+	SessionBegin(&session, RIGHTS_OF_CALLER);
 	resource = ModelCacheFind(text_to_cstring(PG_GETARG_TEXT_PP(0)),
 							  text_to_cstring(PG_GETARG_TEXT_PP(1)));
 	cursor = OpenDocuments(resource, PG_NARGS() > 2 ? PG_GETARG_ARRAYTYPE_P(2) : NULL);
@@ -240,6 +241,6 @@ dms_stored_identities(PG_FUNCTION_ARGS)
 		SPI_freetuptable(SPI_tuptable);
 	}
 	SPI_cursor_close(cursor);
-	StoreEnd(&session);
+	SessionEnd(&session);
 	PG_RETURN_NULL();
 }

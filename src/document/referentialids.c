@@ -10,8 +10,7 @@
 #include "engine/datums.h"
 #include "engine/keyscan.h"
 #include "engine/result.h"
-#include "engine/session.h"
-#include "lib/qunique.h"
+#include "engine/snapshot.h"
 #include "utils/builtins.h"
 
 static const char *const id_columns[] = {"referentialid", "documentid"};
@@ -29,54 +28,9 @@ static KeyedTable ids_of_documents =
 	KEYED_COLUMNS(document_columns, document_types),.nkeys = 3
 };
 
-/* Compare entries, or a uuid with an entry, for qsort() and bsearch(). */
-static int
-CompareIds(const void *a, const void *b)
-{
-	return memcmp(a, b, UUID_LEN);
-}
-
-/* Sort entries that the caller has put together, for IdSetFind(). */
-void
-IdSetSort(IdSet *set)
-{
-	if (set->n > 0)
-		qsort(set->entries, set->n, sizeof(IdEntry), CompareIds);
-}
-
-/* Make a set of ids that are to be looked up. */
-IdSet *
-IdSetMake(const pg_uuid_t *ids, int n)
-{
-	IdSet	   *set = palloc(sizeof(IdSet));
-
-	set->entries = palloc0(sizeof(IdEntry) * Max(n, 1));
-	for (int i = 0; i < n; i++)
-		set->entries[i].id = ids[i];
-	qsort(set->entries, n, sizeof(IdEntry), CompareIds);
-	set->n = (int) qunique(set->entries, n, sizeof(IdEntry), CompareIds);
-	return set;
-}
-
-/* Returns the entry of an id, or NULL. */
-static IdEntry *
-FindEntry(const IdSet *set, const pg_uuid_t *id)
-{
-	return set->n == 0 ? NULL : bsearch(id, set->entries, set->n, sizeof(IdEntry), CompareIds);
-}
-
-/* Returns the document that had this id when it was looked up; 0: none. */
-int64
-IdSetFind(const IdSet *set, const pg_uuid_t *id)
-{
-	IdEntry    *entry = FindEntry(set, id);
-
-	return entry ? entry->document_id : 0;
-}
-
 /* Look up the documents of all ids at once, in the active snapshot. */
 void
-IdSetLookUp(IdSet *set)
+ReferentialIdsLookUp(IdSet *set)
 {
 	Datum	   *ids = palloc(sizeof(Datum) * Max(set->n, 1));
 	StoredRows	rows;
@@ -86,14 +40,14 @@ IdSetLookUp(IdSet *set)
 		ids[i] = UUIDPGetDatum(&set->entries[i].id);
 		set->entries[i].document_id = 0;
 	}
-	KeyReadAny(&documents_of_ids, ArrayDatum(set->n, ids, NULL, UUIDOID), &rows);
+	KeyScanReadAny(&documents_of_ids, DatumArray(set->n, ids, NULL, UUIDOID), &rows);
 	for (int i = 0; i < rows.nrows; i++)
 	{
 		const Datum *values = StoredRowValues(&rows, i);
-		IdEntry    *entry = FindEntry(set, DatumGetUUIDP(values[0]));
+		IdEntry    *entry = IdSetEntry(set, DatumGetUUIDP(values[0]));
 
 		if (entry == NULL)
-			RefuseRow("a row that it was not asked for");
+			ResultRefuse("a row that it was not asked for");
 		entry->document_id = DatumGetInt64(values[1]);
 	}
 }
@@ -130,7 +84,7 @@ ReferentialIdRead(int64 document_id, const char *project, const char *resource, 
 {
 	StoredRows	rows;
 
-	KeyReadIds(&ids_of_documents, &document_id, 1, &rows);
+	KeyScanReadIds(&ids_of_documents, &document_id, 1, &rows);
 	for (int i = 0; i < rows.nrows; i++)
 	{
 		const Datum *values = StoredRowValues(&rows, i);
@@ -154,7 +108,7 @@ ReferentialIdsForget(int64 document_id)
 	RowSet		set;
 
 	SnapshotBegin();
-	KeyReadIds(&ids_of_documents, &document_id, 1, &rows);
+	KeyScanReadIds(&ids_of_documents, &document_id, 1, &rows);
 	SnapshotEnd();
 	set = StoredRowsSet(&rows);
 	(void) KeyedTableRun(&ids_of_documents, KEYED_DELETE, &set);
@@ -197,12 +151,12 @@ ReferentialIdsClaim(const FlatDocument *flat, int64 document_id)
 void
 ReferentialIdsDelete(const int64 *ids, int n, RowChoice choose, void *arg)
 {
-	KeyDelete(&ids_of_documents, ids, n, choose, arg);
+	KeyWriteDelete(&ids_of_documents, ids, n, choose, arg);
 }
 
 /* Insert rows. */
 void
 ReferentialIdsInsert(int n, RowSource source, void *arg)
 {
-	KeyInsert(&ids_of_documents, n, source, arg);
+	KeyWriteInsert(&ids_of_documents, n, source, arg);
 }

@@ -8,22 +8,9 @@
 #include "postgres.h"
 
 #include "document/flatten.h"
+#include "document/idset.h"
 #include "engine/keywrite.h"
 #include "utils/uuid.h"
-
-/* A ReferentialId and the document that has it; 0: none. */
-typedef struct IdEntry
-{
-	pg_uuid_t	id;
-	int64		document_id;
-} IdEntry;
-
-/* ReferentialIds, sorted, without duplicates. */
-typedef struct IdSet
-{
-	IdEntry    *entries;
-	int			n;
-} IdSet;
 
 /* The columns of a row that is passed to the callbacks below. */
 enum
@@ -39,11 +26,7 @@ enum
 #define REFERENTIAL_ID_INSERT_SQL \
 	"INSERT INTO dms.ReferentialIdentity (ReferentialId, DocumentId, ProjectName, ResourceName)"
 
-extern IdSet *IdSetMake(const pg_uuid_t *ids, int n);
-extern void IdSetSort(IdSet *set);
-extern void IdSetLookUp(IdSet *set);
-extern int64 IdSetFind(const IdSet *set, const pg_uuid_t *id);
-
+extern void ReferentialIdsLookUp(IdSet *set);
 extern bool ReferentialIdRead(int64 document_id, const char *project, const char *resource,
 							  pg_uuid_t *id);
 extern bool ReferentialIdHasName(const Datum *values, const char *project, const char *resource);

@@ -11,7 +11,7 @@
 #include "document/rows.h"
 #include "document/rowtables.h"
 #include "engine/keyscan.h"
-#include "engine/session.h"
+#include "engine/snapshot.h"
 #include "engine/statement.h"
 #include "miscadmin.h"
 #include "model/value.h"
@@ -39,7 +39,7 @@ ReadTable(Resource *resource, int table, int64 document_id, RowSet *stored)
 	memset(rows, 0, sizeof(RowSet));
 	if (parent >= 0 && stored[parent].nrows == 0)
 		return;
-	KeyReadIds(RowTable(resource, table), &document_id, 1, &read);
+	KeyScanReadIds(RowTable(resource, table), &document_id, 1, &read);
 	*rows = StoredRowsSet(&read);
 }
 
@@ -70,7 +70,7 @@ SameValues(const TableModel *table, const Row *a, const Row *b)
 	{
 		const ColumnModel *column = &table->columns[i];
 
-		if (RowColumnIsIdentity(table, i))
+		if (RowTableColumnIsIdentity(table, i))
 			continue;
 		if (a->nulls[i] != b->nulls[i])
 			return false;
@@ -231,7 +231,7 @@ UpdateKeptRoot(Resource *resource, const Row *row)
 
 	for (int i = 0; i < root->ncolumns; i++)
 	{
-		if (RowColumnIsIdentity(root, i))
+		if (RowTableColumnIsIdentity(root, i))
 			continue;
 		kept.values[n] = row->values[i];
 		kept.nulls[n++] = row->nulls[i];

@@ -15,7 +15,7 @@
 
 /* Returns true if a column of the root changes only when the identity does. */
 bool
-RowColumnIsIdentity(const TableModel *table, int column)
+RowTableColumnIsIdentity(const TableModel *table, int column)
 {
 	const ColumnModel *c = &table->columns[column];
 
@@ -34,7 +34,7 @@ Describe(Resource *resource, const TableModel *table, bool identity, KeyedTable 
 
 	for (int i = 0; i < table->ncolumns; i++)
 	{
-		if (!identity && RowColumnIsIdentity(table, i))
+		if (!identity && RowTableColumnIsIdentity(table, i))
 			continue;
 		columns[n] = table->columns[i].name;
 		types[n++] = ValueTypeOid(table->columns[i].value.type);

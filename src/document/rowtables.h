@@ -10,7 +10,7 @@
 #include "engine/statement.h"
 #include "model/modelcache.h"
 
-extern bool RowColumnIsIdentity(const TableModel *table, int column);
+extern bool RowTableColumnIsIdentity(const TableModel *table, int column);
 extern KeyedTable *RowTable(Resource *resource, int table);
 extern KeyedTable *RowTableKeepingIdentity(Resource *resource);
 extern KeyedTable *RowTableMember(Resource *resource);

@@ -60,7 +60,7 @@ ReadTables(StoredPage *page, const int64 *ids, int n)
 	const ResourceModel *model = resource->model;
 
 	page->tables = palloc0(sizeof(StoredRows) * model->ntables);
-	HeadersRead(ids, n, &page->documents);
+	DocumentHeadersRead(ids, n, &page->documents);
 	for (int i = 0; i < model->ntables; i++)
 	{
 		int			parent = model->tables[i].parent;
@@ -68,7 +68,7 @@ ReadTables(StoredPage *page, const int64 *ids, int n)
 		FAULT_PAUSE("read_between_statements");
 		if (parent >= 0 && page->tables[parent].nrows == 0)
 			continue;
-		KeyReadIds(RowTable(resource, i), ids, n, &page->tables[i]);
+		KeyScanReadIds(RowTable(resource, i), ids, n, &page->tables[i]);
 		if (i == 0)
 			KeepCommon(&page->documents, &page->tables[0]);
 	}
@@ -156,7 +156,7 @@ AssignRows(StoredTargets *targets)
 		StoredTarget *target = FindTarget(targets, DatumGetInt64(StoredRowValues(&targets->rows, i)[0]));
 
 		if (target == NULL)
-			RefuseRow("a row that it was not asked for");
+			ResultRefuse("a row that it was not asked for");
 		target->row = i;
 	}
 }
@@ -178,7 +178,7 @@ ReadDescriptors(StoredTargets *targets)
 	int64	   *ids = TargetIds(targets);
 
 	FAULT_PAUSE("read_between_statements");
-	KeyReadIds(&descriptors, ids, targets->n, &targets->rows);
+	KeyScanReadIds(&descriptors, ids, targets->n, &targets->rows);
 	AssignRows(targets);
 }
 
@@ -206,7 +206,7 @@ StoredPageRead(Resource *resource, const int64 *ids, int n)
 void
 StoredPageHeader(const StoredPage *page, int document, DocumentHeader *header)
 {
-	HeaderFromRow(StoredRowValues(&page->documents, document), header);
+	DocumentHeaderFromRow(StoredRowValues(&page->documents, document), header);
 }
 
 /* The identity of a target: its id, then the values; NULL if it is not there. */

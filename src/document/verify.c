@@ -16,7 +16,7 @@
 #include "document/edges.h"
 #include "document/verify.h"
 #include "engine/result.h"
-#include "engine/session.h"
+#include "engine/snapshot.h"
 #include "engine/statement.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"

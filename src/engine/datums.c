@@ -12,7 +12,7 @@
 
 /* Make an array of values of a type; nulls may be NULL. */
 Datum
-ArrayDatum(int n, Datum *values, bool *nulls, Oid type)
+DatumArray(int n, Datum *values, bool *nulls, Oid type)
 {
 	int			dims[1] = {n};
 	int			bounds[1] = {1};
@@ -27,18 +27,18 @@ ArrayDatum(int n, Datum *values, bool *nulls, Oid type)
 
 /* Make a bigint[]. */
 Datum
-Int8ArrayDatum(int n, const int64 *numbers)
+DatumInt8Array(int n, const int64 *numbers)
 {
 	Datum	   *values = palloc(sizeof(Datum) * Max(n, 1));
 
 	for (int i = 0; i < n; i++)
 		values[i] = Int64GetDatum(numbers[i]);
-	return ArrayDatum(n, values, NULL, INT8OID);
+	return DatumArray(n, values, NULL, INT8OID);
 }
 
 /* Make a text[] of C strings; NULL pointers become NULL elements. */
 Datum
-TextArrayDatum(int n, const char *const *texts)
+DatumTextArray(int n, const char *const *texts)
 {
 	Datum	   *values = palloc(sizeof(Datum) * Max(n, 1));
 	bool	   *nulls = palloc0(sizeof(bool) * Max(n, 1));
@@ -48,5 +48,5 @@ TextArrayDatum(int n, const char *const *texts)
 		nulls[i] = texts[i] == NULL;
 		values[i] = nulls[i] ? (Datum) 0 : CStringGetTextDatum(texts[i]);
 	}
-	return ArrayDatum(n, values, nulls, TEXTOID);
+	return DatumArray(n, values, nulls, TEXTOID);
 }

@@ -7,8 +7,8 @@
 
 #include "postgres.h"
 
-extern Datum ArrayDatum(int n, Datum *values, bool *nulls, Oid type);
-extern Datum Int8ArrayDatum(int n, const int64 *numbers);
-extern Datum TextArrayDatum(int n, const char *const *texts);
+extern Datum DatumArray(int n, Datum *values, bool *nulls, Oid type);
+extern Datum DatumInt8Array(int n, const int64 *numbers);
+extern Datum DatumTextArray(int n, const char *const *texts);
 
 #endif							/* DMS_DATUMS_H */

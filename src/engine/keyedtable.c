@@ -322,7 +322,7 @@ ColumnArray(const RowSet *rows, int column, Oid type)
 		values[i] = rows->rows[i].values[column];
 		nulls[i] = rows->rows[i].nulls != NULL && rows->rows[i].nulls[column];
 	}
-	return ArrayDatum(rows->nrows, values, nulls, type);
+	return DatumArray(rows->nrows, values, nulls, type);
 }
 
 /*
@@ -363,7 +363,7 @@ KeyedTableLock(KeyedTable *table, const int64 *ids, int n, LockClauseStrength st
 			   LockWaitPolicy wait, StoredRows *rows)
 {
 	KeyedForm	form = {.verb = KEYED_LOCK,.many = true,.strength = strength,.wait = wait};
-	Datum		values[1] = {Int8ArrayDatum(n, ids)};
+	Datum		values[1] = {DatumInt8Array(n, ids)};
 
 	StatementRun(KeyedTableStatement(table, form), values, NULL, false, 0);
 	TakeRows(table, rows);

@@ -91,7 +91,7 @@ FindColumns(Relation relation, const KeyedTable *table, AttrNumber *numbers)
 	{
 		numbers[i] = ColumnNumber(descriptor, table->columns[i], i);
 		if (numbers[i] == InvalidAttrNumber ||
-			!TypeFits(TupleDescAttr(descriptor, numbers[i] - 1)->atttypid, table->types[i]))
+			!ResultTypeFits(TupleDescAttr(descriptor, numbers[i] - 1)->atttypid, table->types[i]))
 			return false;
 	}
 	return true;
@@ -337,7 +337,7 @@ KeyScanBeginIds(KeyScan *scan, const int64 *ids, int n)
 	Assert(KeyedTableSearchColumns(scan->table) == 1);
 	if (!HaveRuns(ids, n))
 	{
-		Datum		key = n == 1 ? Int64GetDatum(ids[0]) : Int8ArrayDatum(n, ids);
+		Datum		key = n == 1 ? Int64GetDatum(ids[0]) : DatumInt8Array(n, ids);
 
 		return BeginKeys(scan, &key, n != 1);
 	}
@@ -417,7 +417,7 @@ ReadKeys(const KeyedTable *table, const Datum *keys, bool any, StoredRows *rows)
  * made room for rows; values live in the current memory context.
  */
 bool
-KeyScanReadIds(const KeyedTable *table, const int64 *ids, int n, StoredRows *rows)
+KeyScanTryIds(const KeyedTable *table, const int64 *ids, int n, StoredRows *rows)
 {
 	KeyScan		scan;
 	bool		able;
@@ -437,13 +437,13 @@ ReadBySql(KeyedTable *table, const Datum *keys, bool many, StoredRows *rows)
 {
 	KeyedForm	form = {.verb = KEYED_READ,.many = many};
 
-	ReadRun(KeyedTableStatement(table, form), unconstify(Datum *, keys), 0);
+	StatementRead(KeyedTableStatement(table, form), unconstify(Datum *, keys), 0);
 	StoredRowsTake(rows, table->types, KeyedTableRequiredColumns(table));
 }
 
 /* Read the rows whose search columns equal the keys, in the active snapshot. */
 void
-KeyRead(KeyedTable *table, const Datum *keys, StoredRows *rows)
+KeyScanRead(KeyedTable *table, const Datum *keys, StoredRows *rows)
 {
 	StoredRowsInit(rows, table->ncolumns, 4);
 	if (!ReadKeys(table, keys, false, rows))
@@ -452,7 +452,7 @@ KeyRead(KeyedTable *table, const Datum *keys, StoredRows *rows)
 
 /* The same for rows whose first column equals any element of an array. */
 void
-KeyReadAny(KeyedTable *table, Datum array, StoredRows *rows)
+KeyScanReadAny(KeyedTable *table, Datum array, StoredRows *rows)
 {
 	StoredRowsInit(rows, table->ncolumns, 4);
 	if (!ReadKeys(table, &array, true, rows))
@@ -461,14 +461,14 @@ KeyReadAny(KeyedTable *table, Datum array, StoredRows *rows)
 
 /* The same for the rows of documents, whose ids are ascending. */
 void
-KeyReadIds(KeyedTable *table, const int64 *ids, int n, StoredRows *rows)
+KeyScanReadIds(KeyedTable *table, const int64 *ids, int n, StoredRows *rows)
 {
 	Datum		array;
 
 	StoredRowsInit(rows, table->ncolumns, n);
-	if (KeyScanReadIds(table, ids, n, rows))
+	if (KeyScanTryIds(table, ids, n, rows))
 		return;
-	array = Int8ArrayDatum(n, ids);
+	array = DatumInt8Array(n, ids);
 	ReadBySql(table, &array, true, rows);
 	StoredRowsRequireIds(rows, ids, n);
 }

@@ -35,9 +35,9 @@ extern bool KeyScanOpen(KeyScan *scan, const KeyedTable *table, LOCKMODE lock, A
 extern bool KeyScanBeginIds(KeyScan *scan, const int64 *ids, int n);
 extern bool KeyScanNext(KeyScan *scan);
 extern void KeyScanClose(KeyScan *scan);
-extern bool KeyScanReadIds(const KeyedTable *table, const int64 *ids, int n, StoredRows *rows);
-extern void KeyRead(KeyedTable *table, const Datum *keys, StoredRows *rows);
-extern void KeyReadAny(KeyedTable *table, Datum array, StoredRows *rows);
-extern void KeyReadIds(KeyedTable *table, const int64 *ids, int n, StoredRows *rows);
+extern bool KeyScanTryIds(const KeyedTable *table, const int64 *ids, int n, StoredRows *rows);
+extern void KeyScanRead(KeyedTable *table, const Datum *keys, StoredRows *rows);
+extern void KeyScanReadAny(KeyedTable *table, Datum array, StoredRows *rows);
+extern void KeyScanReadIds(KeyedTable *table, const int64 *ids, int n, StoredRows *rows);
 
 #endif							/* DMS_KEYSCAN_H */

@@ -29,7 +29,7 @@
 #include "catalog/pg_index.h"
 #include "catalog/pg_type.h"
 #include "engine/keywrite.h"
-#include "engine/session.h"
+#include "engine/snapshot.h"
 #include "engine/statement.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
@@ -435,7 +435,7 @@ UpdateDirectly(KeyedTable *table, const int64 *ids, int n, RowChange change, voi
  * ascending.  All columns but the key are written as the callback leaves them.
  */
 void
-KeyUpdate(KeyedTable *table, const int64 *ids, int n, RowChange change, void *arg)
+KeyWriteUpdate(KeyedTable *table, const int64 *ids, int n, RowChange change, void *arg)
 {
 	if (n > 0 && !UpdateDirectly(table, ids, n, change, arg))
 		UpdateBySql(table, ids, n, change, arg);
@@ -509,7 +509,7 @@ DeleteDirectly(KeyedTable *table, const int64 *ids, int n, RowChoice choose, voi
  * callback chooses.
  */
 void
-KeyDelete(KeyedTable *table, const int64 *ids, int n, RowChoice choose, void *arg)
+KeyWriteDelete(KeyedTable *table, const int64 *ids, int n, RowChoice choose, void *arg)
 {
 	if (n > 0 && !DeleteDirectly(table, ids, n, choose, arg))
 		DeleteBySql(table, ids, n, choose, arg);
@@ -575,7 +575,7 @@ InsertDirectly(KeyedTable *table, int n, RowSource source, void *arg)
 
 /* Insert rows, of which all columns are given. */
 void
-KeyInsert(KeyedTable *table, int n, RowSource source, void *arg)
+KeyWriteInsert(KeyedTable *table, int n, RowSource source, void *arg)
 {
 	if (n > 0 && !InsertDirectly(table, n, source, arg))
 		InsertBySql(table, n, source, arg);
@@ -642,8 +642,8 @@ LockDirectly(KeyedTable *table, const int64 *ids, int n, LockWaitPolicy wait,
  * out.
  */
 void
-KeyLock(KeyedTable *table, const int64 *ids, int n, LockWaitPolicy wait,
-		RowTaken taken, void *arg)
+KeyWriteLock(KeyedTable *table, const int64 *ids, int n, LockWaitPolicy wait,
+			 RowTaken taken, void *arg)
 {
 	if (n > 0 && !LockDirectly(table, ids, n, wait, taken, arg))
 		LockBySql(table, ids, n, wait, taken, arg);

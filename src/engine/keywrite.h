@@ -22,10 +22,10 @@ typedef void (*RowTaken) (const Datum *values, void *arg);
 /* Fill in the values of a row to insert. */
 typedef void (*RowSource) (int row, Datum *values, void *arg);
 
-extern void KeyUpdate(KeyedTable *table, const int64 *ids, int n, RowChange change, void *arg);
-extern void KeyDelete(KeyedTable *table, const int64 *ids, int n, RowChoice choose, void *arg);
-extern void KeyInsert(KeyedTable *table, int n, RowSource source, void *arg);
-extern void KeyLock(KeyedTable *table, const int64 *ids, int n, LockWaitPolicy wait,
-					RowTaken taken, void *arg);
+extern void KeyWriteUpdate(KeyedTable *table, const int64 *ids, int n, RowChange change, void *arg);
+extern void KeyWriteDelete(KeyedTable *table, const int64 *ids, int n, RowChoice choose, void *arg);
+extern void KeyWriteInsert(KeyedTable *table, int n, RowSource source, void *arg);
+extern void KeyWriteLock(KeyedTable *table, const int64 *ids, int n, LockWaitPolicy wait,
+						 RowTaken taken, void *arg);
 
 #endif							/* DMS_KEYWRITE_H */

@@ -150,7 +150,7 @@ OwnerCodeInit(void)
 bool
 OwnerCodeApplies(void)
 {
-	return RightsAreLent();
+	return RestrictRightsAreLent();
 }
 
 /* --- expressions and queries ---------------------------------------------- */

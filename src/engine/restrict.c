@@ -58,7 +58,7 @@ SecurityContext(Oid *user)
 
 /* Returns true while rights of the store's owner are lent. */
 bool
-RightsAreLent(void)
+RestrictRightsAreLent(void)
 {
 	Oid			user;
 
@@ -103,7 +103,7 @@ IsOfOthers(Oid function)
 static bool
 NeedsHook(Oid function)
 {
-	return (RightsAreLent() && IsOfOthers(function)) ||
+	return (RestrictRightsAreLent() && IsOfOthers(function)) ||
 		(next_needs_hook != NULL && next_needs_hook(function));
 }
 

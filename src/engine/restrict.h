@@ -14,6 +14,6 @@
 #define SECURITY_RIGHTS_LENT (1 << 16)
 
 extern void RestrictInit(void);
-extern bool RightsAreLent(void);
+extern bool RestrictRightsAreLent(void);
 
 #endif							/* DMS_RESTRICT_H */

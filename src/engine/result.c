@@ -14,7 +14,7 @@
  * of the store may alter its tables, which must not make us misread memory.
  */
 bool
-TypeFits(Oid found, Oid expected)
+ResultTypeFits(Oid found, Oid expected)
 {
 	if (found == expected)
 		return true;
@@ -31,7 +31,7 @@ ResultExpect(const Oid *types)
 	{
 		Form_pg_attribute column = TupleDescAttr(descriptor, i);
 
-		if (!TypeFits(column->atttypid, types[i]))
+		if (!ResultTypeFits(column->atttypid, types[i]))
 			ereport(ERROR,
 					(errcode(ERRCODE_DATATYPE_MISMATCH),
 					 errmsg("column \"%s\" has type %s instead of %s", NameStr(column->attname),
@@ -59,7 +59,7 @@ ResultText(uint64 row, int column)
  * a table, which need not return the rows that a query asks for.
  */
 void
-RefuseRow(const char *what)
+ResultRefuse(const char *what)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_DATA_CORRUPTED),
@@ -76,12 +76,12 @@ RequiredDatum(uint64 row, int column, Oid type)
 	Datum		value;
 
 	if (row >= SPI_tuptable->numvals || column > descriptor->natts)
-		RefuseRow("fewer rows or columns than it must have");
-	if (!TypeFits(TupleDescAttr(descriptor, column - 1)->atttypid, type))
-		RefuseRow("a value of another type than it must have");
+		ResultRefuse("fewer rows or columns than it must have");
+	if (!ResultTypeFits(TupleDescAttr(descriptor, column - 1)->atttypid, type))
+		ResultRefuse("a value of another type than it must have");
 	value = ResultDatum(row, column, &isnull);
 	if (isnull)
-		RefuseRow("NULL where there must be a value");
+		ResultRefuse("NULL where there must be a value");
 	return value;
 }
 
@@ -92,7 +92,7 @@ ResultName(uint64 row, int column)
 	char	   *name = ResultText(row, column);
 
 	if (name == NULL)
-		RefuseRow("NULL where there must be a value");
+		ResultRefuse("NULL where there must be a value");
 	return name;
 }
 

@@ -10,7 +10,7 @@
 #include "datatype/timestamp.h"
 #include "executor/spi.h"
 
-extern bool TypeFits(Oid found, Oid expected);
+extern bool ResultTypeFits(Oid found, Oid expected);
 extern void ResultExpect(const Oid *types);
 extern Datum ResultDatum(uint64 row, int column, bool *isnull);
 extern char *ResultText(uint64 row, int column);
@@ -19,6 +19,6 @@ extern int64 ResultInt64(uint64 row, int column);
 extern int32 ResultInt32(uint64 row, int column);
 extern bool ResultBool(uint64 row, int column);
 extern TimestampTz ResultTime(uint64 row, int column);
-extern void RefuseRow(const char *what) pg_attribute_noreturn();
+extern void ResultRefuse(const char *what) pg_attribute_noreturn();
 
 #endif							/* DMS_RESULT_H */

@@ -1,6 +1,6 @@
 /*
  * session.h
- *		Connections to SPI, snapshots, and subtransactions.
+ *		Connections to SPI.
  */
 #ifndef DMS_SESSION_H
 #define DMS_SESSION_H
@@ -8,32 +8,21 @@
 #include "postgres.h"
 
 /* The role whose rights statements run with. */
-typedef enum StoreRights
+typedef enum SessionRights
 {
 	RIGHTS_OF_CALLER,
 	RIGHTS_OF_OWNER
-} StoreRights;
+} SessionRights;
 
-typedef struct StoreSession
+typedef struct Session
 {
 	Oid			saved_user;
 	int			saved_context;
-	StoreRights rights;
+	SessionRights rights;
 	int			guc_level;		/* 0: no settings are changed */
-} StoreSession;
+} Session;
 
-extern void StoreBegin(StoreSession *session, StoreRights rights);
-extern void StoreEnd(StoreSession *session);
-
-/* Returns true to keep what it did. */
-typedef bool (*AttemptFunction) (void *arg);
-
-extern bool Attempt(AttemptFunction function, void *arg);
-extern ErrorData *AttemptCatch(AttemptFunction function, void *arg, bool *stays);
-
-extern void SnapshotBegin(void);
-extern void SnapshotBeginLatest(void);
-extern void SnapshotBeginCatalog(void);
-extern void SnapshotEnd(void);
+extern void SessionBegin(Session *session, SessionRights rights);
+extern void SessionEnd(Session *session);
 
 #endif							/* DMS_SESSION_H */

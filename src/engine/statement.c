@@ -274,7 +274,7 @@ StatementCheck(Statement *statement)
  * etag.
  */
 uint64
-ReadRun(Statement *statement, Datum *values, long limit)
+StatementRead(Statement *statement, Datum *values, long limit)
 {
 	return StatementRun(statement, values, NULL, !FAULT_SKIP("read_snapshot"), limit);
 }
@@ -292,7 +292,7 @@ StatementForget(Statement *statement)
 
 /* Run SQL of our own making that is not worth keeping, such as DDL. */
 void
-ExecuteSql(const char *sql)
+StatementExecute(const char *sql)
 {
 	int			result = SPI_execute(sql, false, 0);
 
@@ -306,8 +306,8 @@ ExecuteSql(const char *sql)
  * once, so machine code would never pay.
  */
 uint64
-ExecuteWithArgs(const char *sql, int nargs, Oid *types, Datum *values,
-				bool read_only)
+StatementExecuteWithArgs(const char *sql, int nargs, Oid *types, Datum *values,
+						 bool read_only)
 {
 	int			nestlevel = NewGUCNestLevel();
 	SPIPlanPtr	plan = SPI_prepare_cursor(sql, nargs, types, CURSOR_OPT_PARALLEL_OK);

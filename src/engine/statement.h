@@ -28,14 +28,14 @@ typedef struct Statement
 
 extern uint64 StatementRun(Statement *statement, Datum *values,
 						   const char *nulls, bool read_only, long limit);
-extern uint64 ReadRun(Statement *statement, Datum *values, long limit);
+extern uint64 StatementRead(Statement *statement, Datum *values, long limit);
 extern void StatementCheck(Statement *statement);
 extern void StatementForget(Statement *statement);
 extern void StatementSetLocally(const char *name, const char *value);
 extern int	StatementsRunning(void);
 extern void StatementsSetRunning(int n);
-extern void ExecuteSql(const char *sql);
-extern uint64 ExecuteWithArgs(const char *sql, int nargs, Oid *types,
-							  Datum *values, bool read_only);
+extern void StatementExecute(const char *sql);
+extern uint64 StatementExecuteWithArgs(const char *sql, int nargs, Oid *types,
+									   Datum *values, bool read_only);
 
 #endif							/* DMS_STATEMENT_H */

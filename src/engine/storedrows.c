@@ -48,7 +48,7 @@ StoredRowsRequireValues(const bool *nulls, int nrequired)
 {
 	for (int i = 0; i < nrequired; i++)
 		if (unlikely(nulls[i]))
-			RefuseRow("NULL where there must be a value");
+			ResultRefuse("NULL where there must be a value");
 }
 
 /*
@@ -79,7 +79,7 @@ StoredRowsRequireIds(const StoredRows *rows, const int64 *ids, int n)
 {
 	for (int i = 0; i < rows->nrows; i++)
 		if (!IdsHave(ids, n, DatumGetInt64(StoredRowValues(rows, i)[0])))
-			RefuseRow("a row that it was not asked for");
+			ResultRefuse("a row that it was not asked for");
 }
 
 /* Returns the rows one by one; their values stay where they are. */

@@ -15,14 +15,13 @@
 #include "access/xact.h"
 #include "base/faults.h"
 #include "base/report.h"
-#include "catalog/pg_type.h"
-#include "engine/keyscan.h"
 #include "engine/result.h"
-#include "engine/session.h"
+#include "engine/snapshot.h"
 #include "engine/statement.h"
 #include "engine/store.h"
 #include "model/modelcache.h"
 #include "model/modelstore.h"
+#include "model/resourcemodels.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/hsearch.h"
@@ -52,38 +51,6 @@ static Generation *current = NULL;
 static Generation *retired = NULL;
 static uint64 clock_ticks = 0;
 static int	cached_plans = 64;
-
-static const Oid find_types[] = {TEXTOID, TEXTOID};
-
-static const char *const model_columns[] = {"projectname", "resourcename", "model"};
-static const Oid model_types[] = {TEXTOID, TEXTOID, JSONOID};
-static KeyedTable models =
-{
-	.schema = "dms",.name = "resourcemodel", KEYED_COLUMNS(model_columns, model_types),.nkeys = 2,.nsearch = 2
-};
-
-/* Names are ASCII; the collation keeps locales out of it. */
-#define FOLDED(name) "pg_catalog.lower(" name " COLLATE pg_catalog.\"C\")"
-
-static Statement find_by_any_name =
-{
-	.sql = "SELECT Model, ProjectName, ResourceName FROM dms.ResourceModel"
-	" WHERE (" FOLDED("ProjectName") " OPERATOR(pg_catalog.=) " FOLDED("$1")
-	" OR " FOLDED("ProjectEndpointName") " OPERATOR(pg_catalog.=) " FOLDED("$1") ")"
-	" AND (" FOLDED("ResourceName") " OPERATOR(pg_catalog.=) " FOLDED("$2")
-	" OR " FOLDED("EndpointName") " OPERATOR(pg_catalog.=) " FOLDED("$2") ")",
-	.nargs = 2,
-	.argtypes = find_types,
-};
-
-static Statement find_by_endpoint =
-{
-	.sql = "SELECT Model, ProjectName, ResourceName FROM dms.ResourceModel"
-	" WHERE " FOLDED("ProjectEndpointName") " OPERATOR(pg_catalog.=) " FOLDED("$1")
-	" AND " FOLDED("EndpointName") " OPERATOR(pg_catalog.=) " FOLDED("$2"),
-	.nargs = 2,
-	.argtypes = find_types,
-};
 
 /* Release the plans of a resource. */
 static void
@@ -221,16 +188,13 @@ LoadResource(Generation *generation, const char *project, const char *name, cons
 static Resource *
 ReadByName(Generation *generation, const char *project, const char *resource)
 {
-	Datum		keys[2] = {CStringGetTextDatum(project), CStringGetTextDatum(resource)};
-	StoredRows	rows;
 	Resource   *found = FindLoaded(generation, project, resource);
+	char	   *json;
 
 	if (found != NULL)
 		return found;
-	KeyRead(&models, keys, &rows);
-	if (rows.nrows == 0)
-		return NULL;
-	return LoadResource(generation, project, resource, TextDatumGetCString(rows.values[2]));
+	json = ResourceModelsRead(project, resource);
+	return json == NULL ? NULL : LoadResource(generation, project, resource, json);
 }
 
 /*
@@ -241,10 +205,9 @@ static Resource *
 ReadByQuery(Generation *generation, const char *project, const char *resource,
 			bool endpoint)
 {
-	Datum		values[2] = {CStringGetTextDatum(project), CStringGetTextDatum(resource)};
 	Resource   *found;
 
-	if (StatementRun(endpoint ? &find_by_endpoint : &find_by_any_name, values, NULL, true, 1) == 0)
+	if (!ResourceModelsFind(project, resource, endpoint))
 		return NULL;
 	found = FindLoaded(generation, ResultName(0, 2), ResultName(0, 3));
 	return found ? found : LoadResource(generation, ResultName(0, 2), ResultName(0, 3), ResultName(0, 1));

@@ -16,6 +16,7 @@
 #include "catalog/pg_type.h"
 #include "engine/keyscan.h"
 #include "engine/session.h"
+#include "engine/snapshot.h"
 #include "engine/statement.h"
 #include "fmgr.h"
 #include "funcapi.h"
@@ -201,7 +202,7 @@ FindKey(const IdempotencyKey *key, StoredRows *row)
 
 	KeyValues(key, values);
 	SnapshotBegin();
-	KeyRead(&key_table, values, row);
+	KeyScanRead(&key_table, values, row);
 	SnapshotEnd();
 	return row->nrows > 0;
 }
@@ -254,16 +255,16 @@ IdempotencyBegin(const IdempotencyKey *key, const char *fingerprint,
 				 const Interval *ttl, IdempotencyClaim *claim)
 {
 	MemoryContext context = CurrentMemoryContext;
-	StoreSession session;
+	Session		session;
 
 	memset(claim, 0, sizeof(IdempotencyClaim));
 	PreventCommandIfReadOnly("a request with an Idempotency-Key");
-	StoreBegin(&session, RIGHTS_OF_OWNER);
+	SessionBegin(&session, RIGHTS_OF_OWNER);
 	if (ClaimKey(key, fingerprint, ttl))
 		claim->state = IDEMPOTENCY_NEW;
 	else
 		ReadKey(key, fingerprint, context, claim);
-	StoreEnd(&session);
+	SessionEnd(&session);
 }
 
 /* Warn that an answer is too large to be kept. */
@@ -303,7 +304,7 @@ IdempotencyComplete(const IdempotencyKey *key, const IdempotencyClaim *answer)
 {
 	bool		success = answer->status >= 200 && answer->status < 300;
 	bool		too_large = answer->body && VARSIZE_ANY_EXHDR(answer->body) > MAX_BODY;
-	StoreSession session;
+	Session		session;
 	StoredRows	row;
 	bool		found;
 
@@ -311,13 +312,13 @@ IdempotencyComplete(const IdempotencyKey *key, const IdempotencyClaim *answer)
 		return true;
 	if (too_large && success)
 		WarnTooLarge(key, answer->body);
-	StoreBegin(&session, RIGHTS_OF_OWNER);
+	SessionBegin(&session, RIGHTS_OF_OWNER);
 	found = FindKey(key, &row);
 	if (found && success)
 		found = KeepAnswer(row.values[KEY_ID], answer, !too_large);
 	else if (found)
 		found = StatementRun(&forget_key, &row.values[KEY_ID], NULL, false, 0) > 0;
-	StoreEnd(&session);
+	SessionEnd(&session);
 	return found;
 }
 
@@ -325,11 +326,11 @@ IdempotencyComplete(const IdempotencyKey *key, const IdempotencyClaim *answer)
 uint64
 IdempotencyPurge(void)
 {
-	StoreSession session;
+	Session		session;
 	uint64		purged;
 
-	StoreBegin(&session, RIGHTS_OF_OWNER);
+	SessionBegin(&session, RIGHTS_OF_OWNER);
 	purged = StatementRun(&purge_keys, NULL, NULL, false, 0);
-	StoreEnd(&session);
+	SessionEnd(&session);
 	return purged;
 }

@@ -19,7 +19,9 @@
 #include "base/sha256.h"
 #include "base/uuid.h"
 #include "catalog/pg_type.h"
+#include "engine/attempt.h"
 #include "engine/session.h"
+#include "engine/snapshot.h"
 #include "engine/store.h"
 #include "fmgr.h"
 #include "miscadmin.h"
@@ -253,7 +255,7 @@ static void
 Dispatch(const Request *request, Response *response)
 {
 	MemoryContext context = CurrentMemoryContext;
-	StoreSession session;
+	Session		session;
 	Target		target;
 
 	if (RequestIsWrite(request))
@@ -278,7 +280,7 @@ Dispatch(const Request *request, Response *response)
 		else
 			RunRead(request, &target, context, response);
 	}
-	StoreEnd(&session);
+	SessionEnd(&session);
 }
 
 /* Check everything that does not need the store. */

@@ -10,7 +10,7 @@
 #include "base/faults.h"
 #include "base/jsontree.h"
 #include "base/report.h"
-#include "engine/session.h"
+#include "engine/snapshot.h"
 #include "miscadmin.h"
 #include "request/requestparse.h"
 #include "request/requestquery.h"

@@ -25,9 +25,10 @@
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "model/modelstore.h"
+#include "model/resourcemodels.h"
 #include "nodes/value.h"
 #include "parser/parse_func.h"
-#include "schema/access.h"
+#include "schema/grants.h"
 #include "schema/ddl.h"
 #include "schema/deploy.h"
 #include "schema/modelbuild.h"
@@ -215,8 +216,8 @@ CurrentHash(void)
 	if (!StoreExists())
 		return NULL;
 	PushActiveSnapshot(GetLatestSnapshot());
-	ExecuteWithArgs("SELECT EffectiveSchemaHash FROM dms.EffectiveSchema"
-					" ORDER BY EffectiveSchemaId DESC LIMIT 1", 0, NULL, NULL, true);
+	StatementExecuteWithArgs("SELECT EffectiveSchemaHash FROM dms.EffectiveSchema"
+							 " ORDER BY EffectiveSchemaId DESC LIMIT 1", 0, NULL, NULL, true);
 	PopActiveSnapshot();
 	return SPI_processed > 0 ? ResultText(0, 1) : NULL;
 }
@@ -264,8 +265,8 @@ ResultStatements(void)
 static List *
 CoreStatements(void)
 {
-	ExecuteWithArgs("SELECT pg_catalog.btrim(s, E'\\n') FROM dms.core_ddl() AS s",
-					0, NULL, NULL, true);
+	StatementExecuteWithArgs("SELECT pg_catalog.btrim(s, E'\\n') FROM dms.core_ddl() AS s",
+							 0, NULL, NULL, true);
 	return ResultStatements();
 }
 
@@ -276,8 +277,8 @@ TriggerStatements(const DdlPlan *plan)
 	Oid			types[] = {TEXTOID, TEXTOID};
 	Datum		values[] = {CStringGetTextDatum(plan->clearing), CStringGetTextDatum(plan->truncated)};
 
-	ExecuteWithArgs("SELECT pg_catalog.btrim(s, E'\\n') FROM dms.trigger_ddl($1, $2) AS s",
-					lengthof(types), types, values, true);
+	StatementExecuteWithArgs("SELECT pg_catalog.btrim(s, E'\\n') FROM dms.trigger_ddl($1, $2) AS s",
+							 lengthof(types), types, values, true);
 	return ResultStatements();
 }
 
@@ -300,7 +301,7 @@ RunStatements(List *statements, int tables)
 		const DdlStatement *statement = lfirst(cell);
 
 		CHECK_FOR_INTERRUPTS();
-		ExecuteSql(statement->sql);
+		StatementExecute(statement->sql);
 		if (statement->creates_table && ++created % PROGRESS_STEP == 0)
 			ereport(NOTICE, (errmsg("created %d of %d tables", created, tables)));
 	}
@@ -379,8 +380,8 @@ RecordEdgeSources(const ModelSet *set)
 			keys[i] = model->references[i].edge_source_key;
 			ids[i] = Int64GetDatum(model->references[i].edge_source_id);
 		}
-		values[0] = ArrayDatum(model->nreferences, ids, NULL, INT8OID);
-		values[1] = TextArrayDatum(model->nreferences, keys);
+		values[0] = DatumArray(model->nreferences, ids, NULL, INT8OID);
+		values[1] = DatumTextArray(model->nreferences, keys);
 		types[0] = INT8ARRAYOID;
 		types[1] = TEXTARRAYOID;
 		RunWithArgs("INSERT INTO dms.EdgeSource (EdgeSourceId, EdgeSourceKey)"
@@ -405,38 +406,6 @@ StorableModel(const ResourceModel *model)
 	return json;
 }
 
-/* Store a model. */
-static void
-RecordModel(const ResourceModel *model)
-{
-	Oid			types[] = {TEXTOID, TEXTOID, TEXTOID, TEXTOID, TEXTOID, TEXTOID,
-	TEXTOID, TEXTOID, TEXTOID, BOOLOID, INT4OID, INT4OID, TEXTOID};
-	const char *texts[] = {model->project, model->resource, model->project_endpoint,
-		model->endpoint, ModelStoreKindName(model->kind), model->tables[0].schema,
-	model->tables[0].name, model->member_schema, model->member_table};
-	Datum		values[lengthof(types)];
-	char		nulls[lengthof(types)];
-
-	memset(nulls, ' ', sizeof(nulls));
-	for (size_t i = 0; i < lengthof(texts); i++)
-	{
-		if (texts[i] == NULL)
-			nulls[i] = 'n';
-		else
-			values[i] = CStringGetTextDatum(texts[i]);
-	}
-	values[9] = BoolGetDatum(model->can_change);
-	values[10] = Int32GetDatum(model->rank);
-	values[11] = Int32GetDatum(model->load_order);
-	values[12] = CStringGetTextDatum(StorableModel(model));
-	if (SPI_execute_with_args("INSERT INTO dms.ResourceModel (ProjectName, ResourceName, ProjectEndpointName, EndpointName, Kind,"
-							  " TableSchema, TableName, MemberSchema, MemberTable, CanChange, IdentityRank, LoadOrder, Model)"
-							  " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9,"
-							  " $10, $11, $12, $13::pg_catalog.json)",
-							  lengthof(types), types, values, nulls, false, 0) < 0)
-		elog(ERROR, "could not store a model");
-}
-
 /* Deploy for the first time. */
 static void
 FirstDeploy(ApiSchema *schema, const char *hash)
@@ -451,10 +420,14 @@ FirstDeploy(ApiSchema *schema, const char *hash)
 	RecordStore();
 	RecordEdgeSources(set);
 	foreach(cell, set->entries)
-		RecordModel(((ModelEntry *) lfirst(cell))->model);
+	{
+		const ResourceModel *model = ((ModelEntry *) lfirst(cell))->model;
+
+		ResourceModelsInsert(model, StorableModel(model));
+	}
 	RecordDeploy(schema, hash);
 	CacheInvalidateRelcacheByRelid(StoreTable(STORE_RESOURCE_MODEL));
-	AccessReapply();
+	GrantsReapply();
 	ereport(NOTICE,
 			(errmsg("deployed %d resources: %d tables, %d indexes, %d foreign keys",
 					list_length(schema->resources), plan->tables, plan->indexes,
@@ -471,7 +444,7 @@ dms_deploy_schema(PG_FUNCTION_ARGS)
 {
 	MemoryContext caller = CurrentMemoryContext;
 	ApiSchema  *schema = ReadArgument(PG_GETARG_ARRAYTYPE_P(0));
-	StoreSession session;
+	Session		session;
 	char	   *hash;
 	char	   *current;
 	bool		deployed;
@@ -486,7 +459,7 @@ dms_deploy_schema(PG_FUNCTION_ARGS)
 	deployed = StoreExists();
 	if (deployed)
 		StoreGate(ShareRowExclusiveLock);
-	StoreBegin(&session, deployed ? RIGHTS_OF_OWNER : RIGHTS_OF_CALLER);
+	SessionBegin(&session, deployed ? RIGHTS_OF_OWNER : RIGHTS_OF_CALLER);
 	current = CurrentHash();
 	if (current == NULL && deployed)
 		ReportError(PROBLEM_NOT_DEPLOYED,
@@ -500,7 +473,7 @@ dms_deploy_schema(PG_FUNCTION_ARGS)
 					"another schema is deployed, and changing a deployed schema is not supported yet");
 	MemoryContextSwitchTo(caller);
 	result = CStringGetTextDatum(hash);
-	StoreEnd(&session);
+	SessionEnd(&session);
 	PG_RETURN_DATUM(result);
 }
 
@@ -510,7 +483,7 @@ dms_plan_schema(PG_FUNCTION_ARGS)
 {
 	ApiSchema  *schema = ReadArgument(PG_GETARG_ARRAYTYPE_P(0));
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	StoreSession session;
+	Session		session;
 	List	   *statements = NIL;
 	ModelSet   *set;
 	char	   *hash;
@@ -520,7 +493,7 @@ dms_plan_schema(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	RefuseFaults(schema);
 	hash = ApiSchemaHash(schema, MAPPING_VERSION);
-	StoreBegin(&session, RIGHTS_OF_CALLER);
+	SessionBegin(&session, RIGHTS_OF_CALLER);
 	current = CurrentHash();
 	if (current == NULL)
 		statements = PlanStatements(CompileSchema(schema, &set));
@@ -535,6 +508,6 @@ dms_plan_schema(PG_FUNCTION_ARGS)
 
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, &value, &isnull);
 	}
-	StoreEnd(&session);
+	SessionEnd(&session);
 	PG_RETURN_NULL();
 }

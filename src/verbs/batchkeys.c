@@ -78,8 +78,8 @@ SetNaturalKeys(const Batch *batch, const char *mode)
 			if (root->uniques[i].natural_key)
 			{
 				RequireOnlyConstraint(root, root->uniques[i].name);
-				ExecuteSql(psprintf("SET CONSTRAINTS %s %s",
-									quote_qualified_identifier(root->schema, root->uniques[i].name), mode));
+				StatementExecute(psprintf("SET CONSTRAINTS %s %s",
+										  quote_qualified_identifier(root->schema, root->uniques[i].name), mode));
 			}
 	}
 }

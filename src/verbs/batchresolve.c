@@ -21,9 +21,9 @@
 #include "base/faults.h"
 #include "base/ids.h"
 #include "cascade/locks.h"
-#include "document/resolve.h"
+#include "document/references.h"
 #include "document/rows.h"
-#include "engine/session.h"
+#include "engine/snapshot.h"
 #include "verbs/batchresolve.h"
 
 /* Report that something the call was decided on has changed while it waited. */
@@ -113,7 +113,7 @@ BreaksKey(BatchItem *item)
 	for (int i = 0; i < flat->nuses; i++)
 		if (flat->uses[i].later)
 			return false;
-	return !ResolveComplete(flat) || !KeepsKey(item);
+	return !ReferencesComplete(flat) || !KeepsKey(item);
 }
 
 /*
@@ -123,10 +123,10 @@ BreaksKey(BatchItem *item)
 static void
 CheckItem(BatchItem *item)
 {
-	ResolveRefuseDescriptors(item->write.flat);
+	ReferencesRefuseDescriptors(item->write.flat);
 	if (BreaksKey(item))
 		WriteRefuseKeyChange(&item->write);
-	ResolveRefuseReferences(item->write.flat);
+	ReferencesRefuse(item->write.flat);
 }
 
 /* Gather the seeds of the cascade: the documents whose identities change. */
@@ -155,7 +155,7 @@ BatchResolve(Batch *batch)
 		BatchItem  *item = &batch->items[batch->position];
 		FlatDocument *flat = item->write.flat;
 
-		ResolveDocument(flat);
+		ReferencesResolve(flat);
 		for (int i = 0; i < flat->nuses; i++)
 			ResolveUse(batch, &flat->uses[i]);
 		CheckItem(item);
@@ -221,8 +221,8 @@ CheckLockedChildren(Batch *batch)
 		for (int i = 0; i < flat->nuses; i++)
 			if (HasMoved(batch, &flat->uses[i]))
 				BatchResolveRaiseMoved();
-		ResolveRefuseDescriptors(flat);
-		ResolveRefuseReferences(flat);
+		ReferencesRefuseDescriptors(flat);
+		ReferencesRefuse(flat);
 	}
 	batch->position = -1;
 }

@@ -16,13 +16,16 @@
 #include "document/document.h"
 #include "document/edges.h"
 #include "document/rowtables.h"
+#include "engine/attempt.h"
 #include "engine/result.h"
 #include "engine/session.h"
+#include "engine/snapshot.h"
 #include "engine/statement.h"
 #include "engine/store.h"
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "model/modelcache.h"
+#include "model/resourcemodels.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 #include "verbs/delete.h"
@@ -108,21 +111,10 @@ PathOfConstraint(const ResourceModel *model, const char *constraint)
 static void
 RaiseViolated(const Delete *delete, const ErrorData *error)
 {
-	Oid			types[3] = {TEXTOID, TEXTOID, TEXTOID};
-	Datum		values[3] = {CStringGetTextDatum(error->constraint_name),
-	CStringGetTextDatum(error->schema_name), CStringGetTextDatum(error->table_name)};
 	Problem    *problem = ProblemNew(PROBLEM_STILL_REFERENCED);
 
 	problem->cause = error;
-	ExecuteWithArgs("SELECT m.ProjectName, m.ResourceName"
-					" FROM dms.ResourceModel AS m,"
-					" pg_catalog.json_array_elements(m.Model OPERATOR(pg_catalog.->) 'tables') AS t,"
-					" pg_catalog.json_array_elements(t.value OPERATOR(pg_catalog.->) 'columns') AS c"
-					" WHERE (c.value OPERATOR(pg_catalog.->>) 'foreign_key') OPERATOR(pg_catalog.=) $1"
-					" AND (t.value OPERATOR(pg_catalog.->>) 'schema') OPERATOR(pg_catalog.=) $2"
-					" AND (t.value OPERATOR(pg_catalog.->>) 'name') OPERATOR(pg_catalog.=) $3",
-					3, types, values, true);
-	if (SPI_processed > 0)
+	if (ResourceModelsOfForeignKey(error->constraint_name, error->schema_name, error->table_name) > 0)
 		ProblemNote(problem, "%s.%s at %s, although no edge tells so: run dms.audit().",
 					ResultName(0, 1), ResultName(0, 2),
 					PathOfConstraint(ModelCacheFind(ResultName(0, 1), ResultName(0, 2))->model,
@@ -181,7 +173,7 @@ RunDelete(const Delete *delete)
 	DocumentHeader header;
 
 	SnapshotBegin();
-	if (!HeaderRead(delete->document_id, &header))
+	if (!DocumentHeaderRead(delete->document_id, &header))
 		PreconditionRaiseGone(&delete->precondition, delete->uuid);
 	PreconditionCheck(&delete->precondition, &header);
 	RefuseReferenced(delete);
@@ -189,8 +181,8 @@ RunDelete(const Delete *delete)
 	if (!FAULT_SKIP("delete_lock"))
 	{
 		/* The document before its rows: all writers lock them in this order. */
-		if (!LockIdentityFirst(delete->document_id) ||
-			(!FAULT_SKIP("document_first") && !LockDocument(delete->document_id, &header)))
+		if (!IdentityLocksTakeFirst(delete->document_id) ||
+			(!FAULT_SKIP("document_first") && !DocumentLock(delete->document_id, &header)))
 			PreconditionRaiseGone(&delete->precondition, delete->uuid);
 		PreconditionCheck(&delete->precondition, &header);
 		LockKeyRows(delete);
@@ -203,7 +195,7 @@ RunDelete(const Delete *delete)
 
 	/* The statement found no row with the etag: report why. */
 	SnapshotBegin();
-	if (!HeaderRead(delete->document_id, &header))
+	if (!DocumentHeaderRead(delete->document_id, &header))
 		PreconditionRaiseGone(&delete->precondition, delete->uuid);
 	PreconditionCheck(&delete->precondition, &header);
 	ereport(ERROR,
@@ -230,7 +222,7 @@ DeleteDocument(Resource *resource, const pg_uuid_t *uuid, const Precondition *pr
 Datum
 dms_delete_document(PG_FUNCTION_ARGS)
 {
-	StoreSession session;
+	Session		session;
 	Precondition precondition = {0};
 
 	if (PG_ARGISNULL(0))
@@ -239,6 +231,6 @@ dms_delete_document(PG_FUNCTION_ARGS)
 	if (!PG_ARGISNULL(1))
 		PreconditionSetMatch(&precondition, PG_GETARG_INT64(1));
 	DeleteDocument(NULL, PG_GETARG_UUID_P(0), &precondition);
-	StoreEnd(&session);
+	SessionEnd(&session);
 	PG_RETURN_BOOL(true);
 }

@@ -94,9 +94,9 @@ RunQuery(const DocumentQuery *query, const char *text)
 	const QuerySql *sql = query->sql;
 
 	if (StatementsRunning() > 0)
-		ExecuteWithArgs(text, sql->nargs, sql->types, sql->values, true);
+		StatementExecuteWithArgs(text, sql->nargs, sql->types, sql->values, true);
 	else
-		ReadRun(KeptStatement(query, text), sql->values, 0);
+		StatementRead(KeptStatement(query, text), sql->values, 0);
 }
 
 /*

@@ -47,7 +47,7 @@ AppendComparison(QuerySql *sql, const char *alias, const char *column,
 		appendStringInfo(&sql->where, "$%d", AddArg(sql, values[0], type));
 	else
 		appendStringInfo(&sql->where, "ANY ($%d)",
-						 AddArg(sql, ArrayDatum(n, values, NULL, type), array_type));
+						 AddArg(sql, DatumArray(n, values, NULL, type), array_type));
 	return true;
 }
 

@@ -242,6 +242,6 @@ QueryTermsMake(const ResourceModel *model, const Filter *filters, int n)
 			PrepareTerm(terms, &terms->conditions[i].terms[j]);
 	terms->found = IdSetMake(terms->ids, terms->nids);
 	if (terms->nids > 0)
-		IdSetLookUp(terms->found);
+		ReferentialIdsLookUp(terms->found);
 	return terms;
 }

@@ -7,7 +7,7 @@
 
 #include "postgres.h"
 
-#include "document/resolve.h"
+#include "document/references.h"
 #include "verbs/filter.h"
 
 /* Some of the query's ReferentialIds. */

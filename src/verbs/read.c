@@ -43,10 +43,10 @@ PG_FUNCTION_INFO_V1(dms_referencing_documents);
  * that models looked up afterwards are current.
  */
 void
-ReadBegin(StoreSession *session)
+ReadBegin(Session *session)
 {
 	StoreLockModels();
-	StoreBegin(session, RIGHTS_OF_CALLER);
+	SessionBegin(session, RIGHTS_OF_CALLER);
 }
 
 /* Start a json value: its header is filled in when its length is known. */
@@ -139,13 +139,13 @@ Datum
 dms_get_document(PG_FUNCTION_ARGS)
 {
 	MemoryContext context = CurrentMemoryContext;
-	StoreSession session;
+	Session		session;
 	ReadResult	result;
 	bool		found;
 
 	ReadBegin(&session);
 	found = ReadDocument(PG_GETARG_UUID_P(0), context, &result);
-	StoreEnd(&session);
+	SessionEnd(&session);
 	if (!found)
 		PG_RETURN_NULL();
 	PG_RETURN_TEXT_P(result.body);
@@ -159,7 +159,7 @@ QueryOfArguments(FunctionCallInfo fcinfo, Resource **resource)
 	int			n;
 
 	*resource = ModelCacheFind(text_to_cstring(PG_GETARG_TEXT_PP(0)),
-							 text_to_cstring(PG_GETARG_TEXT_PP(1)));
+							   text_to_cstring(PG_GETARG_TEXT_PP(1)));
 	ModelCacheRefuseAbstract(*resource);
 	filters = FiltersRead((*resource)->model, JsonTreeBuild(PG_GETARG_JSONB_P(2)),
 						  FILTER_IDS_STRICT, &n);
@@ -197,7 +197,7 @@ dms_query_documents(PG_FUNCTION_ARGS)
 {
 	static const char *const names[] = {"project", "resource", "filters",
 	"page_limit", "page_offset"};
-	StoreSession session;
+	Session		session;
 	Resource   *resource;
 	DocumentQuery *query;
 	int64	   *ids;
@@ -214,7 +214,7 @@ dms_query_documents(PG_FUNCTION_ARGS)
 	ids = QueryPage(query, FindAfter(fcinfo, 5), PG_GETARG_INT32(3), PG_GETARG_INT64(4), &n);
 	FAULT_PAUSE("read_between_statements");
 	ReadPage(resource, ids, n, PutDocument, fcinfo->resultinfo);
-	StoreEnd(&session);
+	SessionEnd(&session);
 	PG_RETURN_NULL();
 }
 
@@ -223,14 +223,14 @@ Datum
 dms_count_documents(PG_FUNCTION_ARGS)
 {
 	static const char *const names[] = {"project", "resource", "filters"};
-	StoreSession session;
+	Session		session;
 	Resource   *resource;
 	int64		count;
 
 	ReportRequireArguments(fcinfo, lengthof(names), names);
 	ReadBegin(&session);
 	count = QueryCount(QueryOfArguments(fcinfo, &resource));
-	StoreEnd(&session);
+	SessionEnd(&session);
 	PG_RETURN_INT64(count);
 }
 
@@ -239,7 +239,7 @@ Datum
 dms_referencing_documents(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	StoreSession session;
+	Session		session;
 
 	InitMaterializedSRF(fcinfo, 0);
 	ReadBegin(&session);
@@ -253,6 +253,6 @@ dms_referencing_documents(PG_FUNCTION_ARGS)
 		heap_deform_tuple(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, values, nulls);
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 	}
-	StoreEnd(&session);
+	SessionEnd(&session);
 	PG_RETURN_NULL();
 }

@@ -24,7 +24,7 @@ typedef struct ReadResult
 /* Takes the documents of a page, one after the other. */
 typedef void (*ReadSink) (void *state, const DocumentHeader *header, text *body);
 
-extern void ReadBegin(StoreSession *session);
+extern void ReadBegin(Session *session);
 extern bool ReadDocument(const pg_uuid_t *uuid, MemoryContext context, ReadResult *result);
 extern void ReadPage(Resource *resource, const int64 *ids, int n,
 					 ReadSink sink, void *state);

@@ -14,9 +14,10 @@
 #include "cascade/identitylocks.h"
 #include "cascade/locks.h"
 #include "document/edges.h"
-#include "document/resolve.h"
+#include "document/references.h"
 #include "document/rows.h"
 #include "engine/session.h"
+#include "engine/snapshot.h"
 #include "fmgr.h"
 #include "utils/builtins.h"
 #include "verbs/update.h"
@@ -69,7 +70,7 @@ LockToUpdate(Write *write, DocumentHeader *header)
 		FAULT_PAUSE("after_moved");
 	}
 	closure = LockClosure(write);
-	if (!LockDocument(write->document_id, header))
+	if (!DocumentLock(write->document_id, header))
 		PreconditionRaiseGone(&write->precondition, write->uuid);
 	return KeepsIdentity(write, write->document_id) ? NULL : closure;
 }
@@ -135,19 +136,19 @@ AnswerUnchanged(Write *write)
 	bool		unchanged = false;
 
 	SnapshotBegin();
-	ResolveDocument(write->flat);
-	if (!HeaderRead(write->document_id, &header))
+	ReferencesResolve(write->flat);
+	if (!DocumentHeaderRead(write->document_id, &header))
 		PreconditionRaiseGone(&write->precondition, write->uuid);
 	PreconditionCheck(&write->precondition, &header);
 	write->renames = WriteIdentityDiffers(write, write->document_id);
 	if (write->renames)
-		ResolveForgetOld(write->flat, write->document_id);
-	else if (ResolveComplete(write->flat))
+		ReferencesForgetOld(write->flat, write->document_id);
+	else if (ReferencesComplete(write->flat))
 	{
 		FlattenSetIds(write->flat, write->document_id);
 		unchanged = RowsUnchanged(write->resource, write->document_id, write->flat);
 	}
-	ResolveRefuseDescriptors(write->flat);
+	ReferencesRefuseDescriptors(write->flat);
 	if (write->renames)
 		WriteRefuseKeyChange(write);
 	SnapshotEnd();
@@ -162,9 +163,9 @@ Update(Write *write)
 {
 	if (AnswerUnchanged(write))
 		return;
-	ResolveRefuseReferences(write->flat);
+	ReferencesRefuse(write->flat);
 	if (write->renames)
-		IdentitiesMakeRoom(&write->document_id, 1);
+		IdentityLocksMakeRoom(&write->document_id, 1);
 	WriteLockChildren(write);
 	WriteGuarded(UpdateById, WriteDocument, write);
 }
@@ -204,7 +205,7 @@ Datum
 dms_update_document(PG_FUNCTION_ARGS)
 {
 	static const char *const names[] = {"document_uuid", "document"};
-	StoreSession session;
+	Session		session;
 	WriteResult result;
 	Write		write;
 
@@ -212,6 +213,6 @@ dms_update_document(PG_FUNCTION_ARGS)
 	WriteBegin(&session, "dms.update_document()");
 	WriteInit(&write, &result, fcinfo, 2);
 	UpdateDocument(&write, PG_GETARG_UUID_P(0), PG_GETARG_TEXT_PP(1));
-	StoreEnd(&session);
+	SessionEnd(&session);
 	PG_RETURN_DATUM(WriteResultRow(fcinfo, &result));
 }

@@ -17,10 +17,11 @@
 #include "catalog/pg_type.h"
 #include "document/document.h"
 #include "document/edges.h"
-#include "document/resolve.h"
+#include "document/references.h"
 #include "document/rows.h"
 #include "document/verify.h"
 #include "engine/session.h"
+#include "engine/snapshot.h"
 #include "engine/statement.h"
 #include "funcapi.h"
 #include "miscadmin.h"
@@ -119,7 +120,7 @@ LockItems(Batch *batch)
 		if (item->write.renames && !ClosureHas(batch->closure, item->write.document_id))
 			PreconditionRaiseGone(&item->write.precondition, item->write.uuid);
 		FAULT_PAUSE("before_item_lock");
-		if (!LockDocument(item->write.document_id, &item->header))
+		if (!DocumentLock(item->write.document_id, &item->header))
 			PreconditionRaiseGone(&item->write.precondition, item->write.uuid);
 		SnapshotBegin();
 		renames = WriteIdentityDiffers(&item->write, item->write.document_id);
@@ -164,7 +165,7 @@ ForgetTaken(const Batch *batch)
 		return;
 	taken = IdSetMake(ids, n);
 	SnapshotBegin();
-	IdSetLookUp(taken);
+	ReferentialIdsLookUp(taken);
 	SnapshotEnd();
 	for (int i = 0; i < taken->n; i++)
 	{
@@ -245,7 +246,7 @@ FinishSame(BatchItem *item)
 	int64		etag = item->header.etag;
 
 	SnapshotBegin();
-	if (!HeaderRead(item->write.document_id, &item->header))
+	if (!DocumentHeaderRead(item->write.document_id, &item->header))
 		PreconditionRaiseGone(&item->write.precondition, item->write.uuid);
 	SnapshotEnd();
 	WriteFinish(&item->write, item->header.etag == etag ? WRITE_UNCHANGED : WRITE_UPDATED, &item->header);
@@ -309,7 +310,7 @@ RunBatch(Batch *batch)
 	int64	   *written;
 	int			nwritten;
 
-	IdentitiesMakeRoom(batch->seeds, batch->nseeds);
+	IdentityLocksMakeRoom(batch->seeds, batch->nseeds);
 	BatchResolveLock(batch);
 	FAULT_PAUSE("after_share_locks");
 	batch->closure = ClosureLock(batch->seeds, batch->nseeds);
@@ -375,7 +376,7 @@ dms_update_documents(PG_FUNCTION_ARGS)
 {
 	static const char *const names[] = {"document_uuids", "documents"};
 	Batch		batch = {.position = -1};
-	StoreSession session;
+	Session		session;
 	Datum	   *bodies;
 	ErrorContextCallback context;
 
@@ -395,6 +396,6 @@ dms_update_documents(PG_FUNCTION_ARGS)
 	error_context_stack = context.previous;
 	for (int i = 0; i < batch.n; i++)
 		WriteResultPut(fcinfo, &batch.items[i].result);
-	StoreEnd(&session);
+	SessionEnd(&session);
 	PG_RETURN_NULL();
 }

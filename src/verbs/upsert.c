@@ -11,9 +11,10 @@
 
 #include "base/faults.h"
 #include "base/report.h"
-#include "document/resolve.h"
+#include "document/references.h"
 #include "document/rows.h"
 #include "engine/session.h"
+#include "engine/snapshot.h"
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
@@ -52,7 +53,7 @@ RefuseOrphan(const Write *write)
 	bool		orphan;
 
 	SnapshotBegin();
-	orphan = ResolveOwn(write->flat) == write->document_id && !HeaderRead(write->document_id, &header);
+	orphan = ReferencesResolveOwn(write->flat) == write->document_id && !DocumentHeaderRead(write->document_id, &header);
 	SnapshotEnd();
 	if (orphan)
 		ereport(ERROR,
@@ -110,11 +111,11 @@ AnswerUnchanged(Write *write)
 	bool		unchanged = false;
 
 	SnapshotBegin();
-	write->document_id = ResolveDocument(write->flat);
-	if (write->document_id != 0 && HeaderRead(write->document_id, &header))
+	write->document_id = ReferencesResolve(write->flat);
+	if (write->document_id != 0 && DocumentHeaderRead(write->document_id, &header))
 	{
 		PreconditionCheck(&write->precondition, &header);
-		if (ResolveComplete(write->flat))
+		if (ReferencesComplete(write->flat))
 		{
 			FlattenSetIds(write->flat, write->document_id);
 			unchanged = RowsUnchanged(write->resource, write->document_id, write->flat);
@@ -134,15 +135,15 @@ Upsert(Write *write)
 {
 	if (AnswerUnchanged(write))
 		return;
-	ResolveRefuseDescriptors(write->flat);
-	ResolveRefuseReferences(write->flat);
+	ReferencesRefuseDescriptors(write->flat);
+	ReferencesRefuse(write->flat);
 	WriteLockChildren(write);
 	WriteGuarded(ClaimOrFind, WriteDocument, write);
 }
 
 /*
  * Write a document of a known resource by its identity.  To be called between
- * WriteBegin() and StoreEnd(), with a resource that was found in between.
+ * WriteBegin() and SessionEnd(), with a resource that was found in between.
  */
 void
 UpsertDocument(Write *write, text *document)
@@ -156,7 +157,7 @@ Datum
 dms_upsert_document(PG_FUNCTION_ARGS)
 {
 	static const char *const names[] = {"project", "resource", "document"};
-	StoreSession session;
+	Session		session;
 	WriteResult result;
 	Write		write;
 
@@ -167,6 +168,6 @@ dms_upsert_document(PG_FUNCTION_ARGS)
 									text_to_cstring(PG_GETARG_TEXT_PP(1)));
 	ModelCacheRefuseAbstract(write.resource);
 	UpsertDocument(&write, PG_GETARG_TEXT_PP(2));
-	StoreEnd(&session);
+	SessionEnd(&session);
 	PG_RETURN_DATUM(WriteResultRow(fcinfo, &result));
 }

@@ -12,11 +12,13 @@
 #include "cascade/locks.h"
 #include "document/body.h"
 #include "document/edges.h"
+#include "document/references.h"
 #include "document/referentialids.h"
-#include "document/resolve.h"
 #include "document/rows.h"
 #include "document/verify.h"
+#include "engine/attempt.h"
 #include "engine/session.h"
+#include "engine/snapshot.h"
 #include "engine/store.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
@@ -39,13 +41,13 @@ WriteLockChildren(Write *write)
 	if (LockChildren(write->flat, write->uuid ? write->document_id : 0))
 		return;
 	SnapshotBegin();
-	if (write->document_id != 0 && HeaderRead(write->document_id, &header))
+	if (write->document_id != 0 && DocumentHeaderRead(write->document_id, &header))
 		PreconditionCheck(&write->precondition, &header);
 	else
 		PreconditionCheckAbsent(&write->precondition);
 	SnapshotEnd();
-	ResolveRefuseDescriptors(write->flat);
-	ResolveRefuseReferences(write->flat);
+	ReferencesRefuseDescriptors(write->flat);
+	ReferencesRefuse(write->flat);
 }
 
 /* Note the result of a write. */
@@ -79,7 +81,7 @@ WriteFindOwn(const Write *write)
 	int64		found;
 
 	SnapshotBegin();
-	found = ResolveOwn(write->flat);
+	found = ReferencesResolveOwn(write->flat);
 	SnapshotEnd();
 	return found;
 }
@@ -107,7 +109,7 @@ LockOrRelease(void *arg)
 {
 	LockAttempt *attempt = arg;
 
-	if (LockDocument(attempt->write->document_id, attempt->header))
+	if (DocumentLock(attempt->write->document_id, attempt->header))
 		attempt->outcome = LookAgain(attempt->write);
 	else
 		attempt->outcome = WRITE_GONE;
@@ -128,8 +130,8 @@ WriteLockFound(const Write *write, DocumentHeader *header)
 
 	FAULT_PAUSE("before_self_lock");
 	if (FAULT_SKIP("weak_self_lock"))
-		(void) LockIdentities(&write->document_id, 1, &nlocked);
-	if (LockDocumentAtOnce(write->document_id, header))
+		(void) IdentityLocksTake(&write->document_id, 1, &nlocked);
+	if (DocumentLockAtOnce(write->document_id, header))
 		return LookAgain(write);
 	(void) Attempt(LockOrRelease, &attempt);
 	return attempt.outcome;
@@ -144,7 +146,7 @@ void
 WriteBump(Write *write, DocumentHeader *header)
 {
 	VerifyEdges(write->resource, header->document_id);
-	if (!EtagBump(header, write->flat->model->version, write->precondition.match.given))
+	if (!DocumentBump(header, write->flat->model->version, write->precondition.match.given))
 		PreconditionRaiseGone(&write->precondition, &header->uuid);
 	WriteFinish(write, WRITE_UPDATED, header);
 }
@@ -231,12 +233,12 @@ WriteDocument(void *write)
 
 /* Pass the gate: from here, models are current until the transaction ends. */
 void
-WriteBegin(StoreSession *session, const char *function)
+WriteBegin(Session *session, const char *function)
 {
 	PreventCommandIfReadOnly(function);
 	if (!FAULT_SKIP("gate"))
 		StoreGate(RowExclusiveLock);
-	StoreBegin(session, RIGHTS_OF_OWNER);
+	SessionBegin(session, RIGHTS_OF_OWNER);
 }
 
 /* Start a write whose if_match is this argument of the function. */

@@ -35,7 +35,7 @@ typedef enum WriteLock
 	WRITE_GONE					/* it was deleted */
 } WriteLock;
 
-extern void WriteBegin(StoreSession *session, const char *function);
+extern void WriteBegin(Session *session, const char *function);
 extern void WriteInit(Write *write, WriteResult *result, FunctionCallInfo fcinfo,
 					  int if_match_argument);
 extern void WriteTakeBody(Write *write, text *document);

@@ -1,5 +1,5 @@
 /*
- * naturalkey.c
+ * resolve.c
  *		dms.resolve(): from the identity of a document to its id.
  */
 #include "postgres.h"
@@ -136,8 +136,8 @@ FindUuid(const pg_uuid_t *id, pg_uuid_t *uuid)
 	IdSet	   *set = IdSetMake(id, 1);
 	DocumentHeader header;
 
-	IdSetLookUp(set);
-	if (IdSetFind(set, id) == 0 || !HeaderRead(IdSetFind(set, id), &header))
+	ReferentialIdsLookUp(set);
+	if (IdSetFind(set, id) == 0 || !DocumentHeaderRead(IdSetFind(set, id), &header))
 		return false;
 	*uuid = header.uuid;
 	return true;
@@ -148,7 +148,7 @@ Datum
 dms_resolve(PG_FUNCTION_ARGS)
 {
 	text	   *json = PG_GETARG_TEXT_PP(2);
-	StoreSession session;
+	Session		session;
 	Resource   *resource;
 	JNode	   *identity;
 	JsonFault	fault;
@@ -166,7 +166,7 @@ dms_resolve(PG_FUNCTION_ARGS)
 		ReportError(PROBLEM_ARGUMENT, NULL, "identity must be an object, not %s",
 					JsonTreeKindName(identity));
 	found = IdentityId(resource->model, identity, &id) && FindUuid(&id, uuid);
-	StoreEnd(&session);
+	SessionEnd(&session);
 	if (!found)
 		PG_RETURN_NULL();
 	PG_RETURN_UUID_P(uuid);

@@ -1,5 +1,5 @@
 /*
- * access.c
+ * grants.c
  *		dms.grant_access(), and grants on objects that a deploy creates.
  *
  * Which level has what is written in SQL in the install script.  Which role has
@@ -30,11 +30,12 @@
 #include "catalog/pg_type.h"
 #include "engine/result.h"
 #include "engine/session.h"
+#include "engine/snapshot.h"
 #include "engine/statement.h"
 #include "engine/store.h"
 #include "fmgr.h"
 #include "miscadmin.h"
-#include "schema/access.h"
+#include "schema/grants.h"
 #include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
@@ -113,7 +114,7 @@ GrantOnStore(const char *role, const char *level)
 	SnapshotEnd();
 	statements = ResultTexts(1);
 	for (uint64 i = 0; i < n; i++)
-		ExecuteSql(statements[i]);
+		StatementExecute(statements[i]);
 }
 
 /* The access control list of an object; the default if it has none. */
@@ -292,7 +293,7 @@ GrantOnExtension(Oid role, const char *level, Oid function)
  * the store.
  */
 void
-AccessReapply(void)
+GrantsReapply(void)
 {
 	uint64		n;
 	char	  **roles;
@@ -335,7 +336,7 @@ dms_grant_access(PG_FUNCTION_ARGS)
 	Oid			role_oid;
 	bool		deployed;
 	bool		is_owner;
-	StoreSession session;
+	Session		session;
 
 	PreventCommandIfReadOnly("dms.grant_access()");
 	CheckLevel(level);
@@ -345,10 +346,10 @@ dms_grant_access(PG_FUNCTION_ARGS)
 	is_owner = role_oid == (deployed ? StoreOwner() : GetUserId());
 	if (is_owner && strcmp(level, "admin") != 0)
 		ReportError(PROBLEM_ARGUMENT, NULL, "role \"%s\" is the owner, whose level is admin", role);
-	StoreBegin(&session, deployed ? RIGHTS_OF_OWNER : RIGHTS_OF_CALLER);
+	SessionBegin(&session, deployed ? RIGHTS_OF_OWNER : RIGHTS_OF_CALLER);
 	if (!is_owner)
 		GrantOnStore(role, level);
 	GrantOnExtension(role_oid, level, fcinfo->flinfo->fn_oid);
-	StoreEnd(&session);
+	SessionEnd(&session);
 	PG_RETURN_VOID();
 }

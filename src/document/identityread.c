@@ -1,5 +1,5 @@
 /*
- * joinscan.c
+ * identityread.c
  *		Reading identities along the references they are made of, table by
  *		table, each by its primary key.
  *
@@ -13,7 +13,7 @@
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
-#include "document/joinscan.h"
+#include "document/identityread.h"
 #include "engine/keyscan.h"
 #include "model/value.h"
 #include "utils/lsyscache.h"
@@ -156,7 +156,7 @@ ReadStep(const JoinScan *scan, int i, StoredRows *rows, int **follow)
 	int64	   *ids = IdsInColumn(before, step->from_column, &n);
 
 	StoredRowsInit(&rows[i], step->table.ncolumns, n);
-	if (n > 0 && !KeyScanReadIds(&step->table, ids, n, &rows[i]))
+	if (n > 0 && !KeyScanTryIds(&step->table, ids, n, &rows[i]))
 		return false;
 	follow[i] = Follow(before, step->from_column, &rows[i]);
 	return true;
@@ -206,8 +206,8 @@ PutRow(const JoinScan *scan, const ProjectionModel *projection, int first,
  * them.  False when a table on the way must be read by SQL.
  */
 bool
-JoinScanRead(Resource *resource, int projection, const int64 *ids, int n,
-			 StoredRows *rows)
+IdentityReadRows(Resource *resource, int projection, const int64 *ids, int n,
+				 StoredRows *rows)
 {
 	const ProjectionModel *model = &resource->model->projections[projection];
 	JoinScan   *scan = resource->joins[projection];
@@ -221,7 +221,7 @@ JoinScanRead(Resource *resource, int projection, const int64 *ids, int n,
 	steps = palloc0(sizeof(StoredRows) * scan->nsteps);
 	follow = palloc0(sizeof(int *) * scan->nsteps);
 	StoredRowsInit(&steps[0], scan->steps[0].table.ncolumns, n);
-	if (!KeyScanReadIds(&scan->steps[0].table, ids, n, &steps[0]))
+	if (!KeyScanTryIds(&scan->steps[0].table, ids, n, &steps[0]))
 		return false;
 	for (int i = 1; i < scan->nsteps; i++)
 		if (!ReadStep(scan, i, steps, follow))

@@ -1,5 +1,5 @@
 /*
- * newids.c
+ * replaceids.c
  *		Giving many documents new ReferentialIds.
  *
  * All old ids go before the first new one comes, so that documents can swap
@@ -12,41 +12,42 @@
 #include "base/ids.h"
 #include "base/report.h"
 #include "base/uuid.h"
-#include "cascade/newids.h"
+#include "cascade/replaceids.h"
 #include "document/referentialids.h"
+#include "engine/attempt.h"
 #include "engine/result.h"
-#include "engine/session.h"
+#include "engine/snapshot.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 
-typedef struct NewId
+typedef struct ReplaceId
 {
 	int64		document_id;
 	pg_uuid_t	id;
 	bool		held;			/* the document has it already */
-} NewId;
+} ReplaceId;
 
 /* New ReferentialIds of documents, under one resource name. */
-struct NewIds
+struct ReplaceIds
 {
 	const char *project;
 	const char *resource;
-	NewId	   *ids;			/* ascending by document, each once */
+	ReplaceId  *ids;			/* ascending by document, each once */
 	int			n;
 	int			capacity;
-	NewIds	   *next;
+	ReplaceIds *next;
 };
 
 /* An empty list, with room for so many. */
-NewIds *
-NewIdsMake(const char *project, const char *resource, int capacity)
+ReplaceIds *
+ReplaceIdsMake(const char *project, const char *resource, int capacity)
 {
-	NewIds	   *made = palloc0(sizeof(NewIds));
+	ReplaceIds *made = palloc0(sizeof(ReplaceIds));
 
 	made->project = project;
 	made->resource = resource;
 	made->capacity = capacity;
-	made->ids = palloc_extended(sizeof(NewId) * Max(capacity, 1), MCXT_ALLOC_HUGE);
+	made->ids = palloc_extended(sizeof(ReplaceId) * Max(capacity, 1), MCXT_ALLOC_HUGE);
 	return made;
 }
 
@@ -61,9 +62,9 @@ RaiseTwice(int64 document_id)
 
 /* Add the new id of a document to a list. */
 void
-NewIdsAdd(NewIds *list, int64 document_id, const pg_uuid_t *id)
+ReplaceIdsAdd(ReplaceIds *list, int64 document_id, const pg_uuid_t *id)
 {
-	NewId	   *added;
+	ReplaceId  *added;
 
 	if (list->n == list->capacity)
 		RaiseTwice(document_id);
@@ -74,10 +75,10 @@ NewIdsAdd(NewIds *list, int64 document_id, const pg_uuid_t *id)
 }
 
 /* Put a list behind others. */
-NewIds *
-NewIdsJoin(NewIds *first, NewIds *second)
+ReplaceIds *
+ReplaceIdsJoin(ReplaceIds *first, ReplaceIds *second)
 {
-	NewIds	   *last = first;
+	ReplaceIds *last = first;
 
 	if (first == NULL)
 		return second;
@@ -91,18 +92,18 @@ NewIdsJoin(NewIds *first, NewIds *second)
 static int
 CompareDocuments(const void *a, const void *b)
 {
-	return IdsCompare(&((const NewId *) a)->document_id, &((const NewId *) b)->document_id);
+	return IdsCompare(&((const ReplaceId *) a)->document_id, &((const ReplaceId *) b)->document_id);
 }
 
 /* The new id of a document that a row was found of. */
-static NewId *
-NewIdOf(const NewIds *list, int64 document_id)
+static ReplaceId *
+NewIdOf(const ReplaceIds *list, int64 document_id)
 {
-	NewId		wanted = {.document_id = document_id};
-	NewId	   *found = bsearch(&wanted, list->ids, list->n, sizeof(NewId), CompareDocuments);
+	ReplaceId	wanted = {.document_id = document_id};
+	ReplaceId  *found = bsearch(&wanted, list->ids, list->n, sizeof(ReplaceId), CompareDocuments);
 
 	if (found == NULL)
-		RefuseRow("a row that it was not asked for");
+		ResultRefuse("a row that it was not asked for");
 	return found;
 }
 
@@ -113,8 +114,8 @@ NewIdOf(const NewIds *list, int64 document_id)
 static bool
 IsOld(const Datum *values, void *arg)
 {
-	NewIds	   *list = arg;
-	NewId	   *id;
+	ReplaceIds *list = arg;
+	ReplaceId  *id;
 
 	if (!ReferentialIdHasName(values, list->project, list->resource))
 		return false;
@@ -125,7 +126,7 @@ IsOld(const Datum *values, void *arg)
 
 /* The documents of a list, ascending. */
 static int64 *
-Documents(const NewIds *list)
+Documents(const ReplaceIds *list)
 {
 	int64	   *documents = palloc_extended(sizeof(int64) * Max(list->n, 1), MCXT_ALLOC_HUGE);
 
@@ -136,7 +137,7 @@ Documents(const NewIds *list)
 
 /* Keep only the ids that documents do not have yet. */
 static void
-DropHeld(NewIds *list)
+DropHeld(ReplaceIds *list)
 {
 	int			kept = 0;
 
@@ -148,7 +149,7 @@ DropHeld(NewIds *list)
 
 /* Refuse a list that has two ids for one document; it is sorted. */
 static void
-RefuseTwice(const NewIds *list)
+RefuseTwice(const ReplaceIds *list)
 {
 	for (int i = 1; i < list->n; i++)
 		if (list->ids[i].document_id == list->ids[i - 1].document_id)
@@ -160,9 +161,9 @@ RefuseTwice(const NewIds *list)
  * documents, in which the next cascade reads them.
  */
 static void
-ForgetOldIds(NewIds *list)
+ForgetOldIds(ReplaceIds *list)
 {
-	qsort(list->ids, list->n, sizeof(NewId), CompareDocuments);
+	qsort(list->ids, list->n, sizeof(ReplaceId), CompareDocuments);
 	RefuseTwice(list);
 	ReferentialIdsDelete(Documents(list), list->n, IsOld, list);
 	DropHeld(list);
@@ -171,7 +172,7 @@ ForgetOldIds(NewIds *list)
 /* The parts of a row of a new id. */
 typedef struct Claim
 {
-	const NewIds *list;
+	const ReplaceIds *list;
 	Datum		project;
 	Datum		resource;
 } Claim;
@@ -190,7 +191,7 @@ ClaimRow(int row, Datum *values, void *arg)
 
 /* Insert the new ids; returns their number. */
 static int
-ClaimNewIds(const NewIds *list)
+ClaimNewIds(const ReplaceIds *list)
 {
 	Claim		claim = {.list = list};
 
@@ -202,10 +203,10 @@ ClaimNewIds(const NewIds *list)
 
 #ifdef DMS_FAULTS
 /* Returns a list with only one of the ids of another. */
-static NewIds
-OnlyOne(const NewIds *list, NewId *id)
+static ReplaceIds
+OnlyOne(const ReplaceIds *list, ReplaceId *id)
 {
-	NewIds		one = *list;
+	ReplaceIds	one = *list;
 
 	one.ids = id;
 	one.n = 1;
@@ -214,13 +215,13 @@ OnlyOne(const NewIds *list, NewId *id)
 
 /* The fault: a document claims its id while another still has it. */
 static int
-ReplaceOneByOne(NewIds *list)
+ReplaceOneByOne(ReplaceIds *list)
 {
 	int			changed = 0;
 
 	for (int i = 0; i < list->n; i++)
 	{
-		NewIds		one = OnlyOne(list, &list->ids[i]);
+		ReplaceIds	one = OnlyOne(list, &list->ids[i]);
 
 		ForgetOldIds(&one);
 		changed += ClaimNewIds(&one);
@@ -233,7 +234,7 @@ ReplaceOneByOne(NewIds *list)
 
 /* Note the ids of a list that other documents have. */
 static void
-NoteTaken(Problem *problem, const NewIds *list)
+NoteTaken(Problem *problem, const ReplaceIds *list)
 {
 	pg_uuid_t  *ids = palloc_extended(sizeof(pg_uuid_t) * Max(list->n, 1), MCXT_ALLOC_HUGE);
 	IdSet	   *set;
@@ -242,7 +243,7 @@ NoteTaken(Problem *problem, const NewIds *list)
 		ids[i] = list->ids[i].id;
 	set = IdSetMake(ids, list->n);
 	SnapshotBeginLatest();
-	IdSetLookUp(set);
+	ReferentialIdsLookUp(set);
 	SnapshotEnd();
 	for (int i = 0; i < list->n; i++)
 	{
@@ -256,7 +257,7 @@ NoteTaken(Problem *problem, const NewIds *list)
 
 /* Raise that ids are taken, and by which documents. */
 static void
-RaiseTaken(const NewIds *list)
+RaiseTaken(const ReplaceIds *list)
 {
 	Problem    *problem = ProblemNew(PROBLEM_IDENTITY_TAKEN);
 
@@ -268,7 +269,7 @@ RaiseTaken(const NewIds *list)
 /* Ids to be claimed, and how many of them are new. */
 typedef struct ClaimAttempt
 {
-	NewIds	   *list;
+	ReplaceIds *list;
 	int64		changed;
 } ClaimAttempt;
 
@@ -277,7 +278,7 @@ ClaimAll(void *arg)
 {
 	ClaimAttempt *attempt = arg;
 
-	for (NewIds *l = attempt->list; l != NULL; l = l->next)
+	for (ReplaceIds *l = attempt->list; l != NULL; l = l->next)
 		attempt->changed += FAULT_SKIP("forget_first") ? ReplaceOneByOne(l) : ClaimNewIds(l);
 	return true;
 }
@@ -287,14 +288,14 @@ ClaimAll(void *arg)
  * in a subtransaction, so that the store can still be asked which one was taken.
  */
 int64
-NewIdsReplace(NewIds *list)
+ReplaceIdsRun(ReplaceIds *list)
 {
 	ClaimAttempt attempt = {.list = list};
 	ErrorData  *error;
 	bool		stays;
 
 	if (!FAULT_SKIP("forget_first"))
-		for (NewIds *l = list; l != NULL; l = l->next)
+		for (ReplaceIds *l = list; l != NULL; l = l->next)
 			ForgetOldIds(l);
 	error = AttemptCatch(ClaimAll, &attempt, &stays);
 	if (error != NULL && error->sqlerrcode == ERRCODE_UNIQUE_VIOLATION)

@@ -1,17 +1,18 @@
 /*
- * resolve.c
+ * references.c
  *		Resolving the references of a body, and reporting those that name no
  *		document.
  */
 #include "postgres.h"
 
 #include "base/report.h"
-#include "document/resolve.h"
-#include "engine/session.h"
+#include "document/identity.h"
+#include "document/references.h"
+#include "engine/snapshot.h"
 
 /* Resolve all references and the document itself; returns the latter's id. */
 int64
-ResolveDocument(FlatDocument *flat)
+ReferencesResolve(FlatDocument *flat)
 {
 	pg_uuid_t  *ids = palloc(sizeof(pg_uuid_t) * (flat->nuses + 1));
 	IdSet	   *set;
@@ -20,7 +21,7 @@ ResolveDocument(FlatDocument *flat)
 	for (int i = 0; i < flat->nuses; i++)
 		ids[i + 1] = flat->uses[i].referential_id;
 	set = IdSetMake(ids, flat->nuses + 1);
-	IdSetLookUp(set);
+	ReferentialIdsLookUp(set);
 	for (int i = 0; i < flat->nuses; i++)
 		flat->uses[i].document_id = IdSetFind(set, &flat->uses[i].referential_id);
 	return IdSetFind(set, &flat->primary);
@@ -28,11 +29,11 @@ ResolveDocument(FlatDocument *flat)
 
 /* The document that has the body's identity now. */
 int64
-ResolveOwn(const FlatDocument *flat)
+ReferencesResolveOwn(const FlatDocument *flat)
 {
 	IdSet	   *set = IdSetMake(&flat->primary, 1);
 
-	IdSetLookUp(set);
+	ReferentialIdsLookUp(set);
 	return IdSetFind(set, &flat->primary);
 }
 
@@ -48,7 +49,7 @@ IsMissing(const ReferenceUse *use)
 
 /* Does every reference name a document? */
 bool
-ResolveComplete(const FlatDocument *flat)
+ReferencesComplete(const FlatDocument *flat)
 {
 	for (int i = 0; i < flat->nuses; i++)
 		if (IsMissing(&flat->uses[i]))
@@ -58,7 +59,7 @@ ResolveComplete(const FlatDocument *flat)
 
 /* References to an identity that the document itself gives up name nothing. */
 void
-ResolveForgetOld(FlatDocument *flat, int64 document_id)
+ReferencesForgetOld(FlatDocument *flat, int64 document_id)
 {
 	for (int i = 0; i < flat->nuses; i++)
 		if (flat->uses[i].document_id == document_id && !flat->uses[i].own)
@@ -111,11 +112,11 @@ NoteMemberDescriptors(Problem *problem, const FlatDocument *flat)
 			pg_uuid_t	id;
 			IdSet	   *set;
 
-			if (!DescriptorOfMember(use, j, &id))
+			if (!IdentityOfDescriptor(use, j, &id))
 				continue;
 			set = IdSetMake(&id, 1);
 			SnapshotBegin();
-			IdSetLookUp(set);
+			ReferentialIdsLookUp(set);
 			SnapshotEnd();
 			if (set->entries[0].document_id != 0)
 				continue;
@@ -132,12 +133,12 @@ NoteMemberDescriptors(Problem *problem, const FlatDocument *flat)
  * not resolve either are listed with them.
  */
 void
-ResolveRefuseDescriptors(const FlatDocument *flat)
+ReferencesRefuseDescriptors(const FlatDocument *flat)
 {
 	Problem    *problem;
 	int			missing = 0;
 
-	if (ResolveComplete(flat))
+	if (ReferencesComplete(flat))
 		return;
 	problem = ProblemNew(PROBLEM_UNRESOLVED_DESCRIPTOR);
 	for (int i = 0; i < flat->nuses; i++)
@@ -156,11 +157,11 @@ ResolveRefuseDescriptors(const FlatDocument *flat)
 
 /* Refuse a body that refers to documents which do not exist. */
 void
-ResolveRefuseReferences(const FlatDocument *flat)
+ReferencesRefuse(const FlatDocument *flat)
 {
 	Problem    *problem;
 
-	if (ResolveComplete(flat))
+	if (ReferencesComplete(flat))
 		return;
 	problem = ProblemNew(PROBLEM_UNRESOLVED_REFERENCE);
 	for (int i = 0; i < flat->nuses; i++)

@@ -1,0 +1,19 @@
+/*
+ * replaceids.h
+ *		New ReferentialIds of many documents.
+ */
+#ifndef DMS_REPLACEIDS_H
+#define DMS_REPLACEIDS_H
+
+#include "postgres.h"
+
+#include "utils/uuid.h"
+
+typedef struct ReplaceIds ReplaceIds;
+
+extern ReplaceIds *ReplaceIdsMake(const char *project, const char *resource, int capacity);
+extern void ReplaceIdsAdd(ReplaceIds *list, int64 document_id, const pg_uuid_t *id);
+extern ReplaceIds *ReplaceIdsJoin(ReplaceIds *first, ReplaceIds *second);
+extern int64 ReplaceIdsRun(ReplaceIds *list);
+
+#endif							/* DMS_REPLACEIDS_H */
