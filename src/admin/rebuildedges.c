@@ -53,13 +53,16 @@ RebuildEdgesOf(const ResourceModel *model)
 {
 	StringInfoData wanted;
 	StringInfoData documents;
+	const char *queries[2];
 	char	   *sql;
 
 	initStringInfo(&wanted);
 	VerifyAppendReferences(&wanted, model, NULL);
 	initStringInfo(&documents);
 	AppendDocuments(&documents, model);
-	sql = RepairSql("repair_edges_statement", 2, (const char *[]) {wanted.data, documents.data});
+	queries[0] = wanted.data;
+	queries[1] = documents.data;
+	sql = RepairSql("repair_edges_statement", 2, queries);
 	StatementExecuteWithArgs(sql, 0, NULL, NULL, false);
 	pfree(wanted.data);
 	pfree(documents.data);
@@ -95,7 +98,7 @@ RebuildScope(const AuditScope *scope)
 Datum
 dms_rebuild_edges(PG_FUNCTION_ARGS)
 {
-	Session session;
+	Session		session;
 	AuditScope	scope;
 	int64		repaired;
 
