@@ -289,6 +289,12 @@ CheckRequest(const Request *request)
 {
 	if (request->headers_malformed)
 		ReportError(PROBLEM_ARGUMENT, NULL, "The headers must be an object.");
+	if (request->path_too_long)
+		ReportError(PROBLEM_PATH_TOO_LONG, NULL, "The path has at most %d bytes, and the query %d.",
+					REQUEST_MAX_PATH, REQUEST_MAX_QUERY);
+	if (request->long_header != NULL)
+		ReportError(PROBLEM_HEADERS_TOO_LARGE, NULL, "The header \"%s\" has at most %d bytes.",
+					request->long_header, REQUEST_MAX_HEADER);
 	CheckRights(request);
 }
 
