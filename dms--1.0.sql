@@ -230,12 +230,13 @@ CREATE TABLE dms.ResourceModel (
 ($ddl$
 CREATE TABLE dms.IdempotencyKeys (
 	Id uuid PRIMARY KEY,
+	Scope text NOT NULL,
 	Key varchar(128) NOT NULL CONSTRAINT CK_Key_Valid CHECK (Key ~ '^[A-Za-z0-9-]+$'),
 	Route varchar(256) NOT NULL CONSTRAINT CK_Route_Valid CHECK (starts_with(Route, '/')),
 	HttpMethod varchar(7) NOT NULL CONSTRAINT CK_HttpMethod_Valid
 		CHECK (HttpMethod IN ('GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'HEAD', 'OPTIONS')),
 	StatusCode integer NOT NULL CONSTRAINT CK_StatusCode_Valid CHECK (StatusCode BETWEEN 100 AND 599),
-	ResponseHeaders jsonb,
+	ResponseHeaders jsonb CONSTRAINT CK_ResponseHeaders_Object CHECK (jsonb_typeof(ResponseHeaders) = 'object'),
 	ResponseBody text CONSTRAINT CK_ResponseBody_Size CHECK (octet_length(ResponseBody) <= 1048576),
 	ContentType varchar(256) CONSTRAINT CK_ContentType_Valid CHECK (ContentType ~ '^[^/;[:space:]]+/[^/;[:space:]]+ *(;.*)?$'),
 	CreatedAt timestamptz NOT NULL DEFAULT now(),
@@ -244,13 +245,14 @@ CREATE TABLE dms.IdempotencyKeys (
 	IsProcessed boolean NOT NULL DEFAULT false,
 	ProcessingCompletedAt timestamptz,
 	RequestFingerprint text,
-	CONSTRAINT UX_IdempotencyKey_Composite UNIQUE (Route, HttpMethod, Key),
+	CONSTRAINT UX_IdempotencyKey_Composite UNIQUE (Scope, Route, HttpMethod, Key),
 	CONSTRAINT CK_ExpiresAt_Greater_Than_CreatedAt CHECK (ExpiresAt > CreatedAt)
 ) WITH (fillfactor = 70)$ddl$),
 ($ddl$CREATE INDEX IX_IdempotencyKeys_ExpiresAt ON dms.IdempotencyKeys (ExpiresAt)$ddl$),
 ($ddl$CREATE INDEX IX_IdempotencyKeys_Route_CreatedAt ON dms.IdempotencyKeys (Route, CreatedAt DESC)$ddl$),
 ($ddl$COMMENT ON TABLE dms.IdempotencyKeys IS 'requests that are to run once, and their answers'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.IdempotencyKeys.Id IS 'id of the row'$ddl$),
+($ddl$COMMENT ON COLUMN dms.IdempotencyKeys.Scope IS 'whose key it is: request or endpoint, the calling role, and the value of dms.user if it was set'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.IdempotencyKeys.Key IS 'the key that the client chose'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.IdempotencyKeys.Route IS 'the decoded path of the request, without its query'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.IdempotencyKeys.HttpMethod IS 'the method of the request'$ddl$),
@@ -583,7 +585,7 @@ COMMENT ON PROCEDURE dms.process_request(text, text, jsonb, text, dms.response) 
 
 -- ---------------------------------------------------------------------------
 -- Idempotency keys, for fronts with endpoints of their own.  Requests above
--- use the same table.
+-- use the same table, but their keys are apart.
 -- ---------------------------------------------------------------------------
 
 CREATE FUNCTION dms.idempotency_begin(route text, method text, key text,
@@ -616,7 +618,7 @@ COMMENT ON FUNCTION dms.require_page(integer, integer) IS
 CREATE FUNCTION dms.idempotency_keys(route text DEFAULT NULL, from_time timestamptz DEFAULT NULL,
 	to_time timestamptz DEFAULT NULL, status integer DEFAULT NULL, page integer DEFAULT 0,
 	page_size integer DEFAULT 50)
-RETURNS TABLE (id uuid, key text, http_route text, http_method text, status_code integer,
+RETURNS TABLE (id uuid, scope text, key text, http_route text, http_method text, status_code integer,
 	response_headers jsonb, response_body_bytes integer, content_type text, created_at timestamptz,
 	expires_at timestamptz, is_processed boolean, processing_completed_at timestamptz, is_expired boolean)
 LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
@@ -626,7 +628,7 @@ BEGIN
 	PERFORM dms.require_store();
 	PERFORM dms.require_page($5, $6);
 	RETURN QUERY
-	SELECT k.Id, k.Key::text, k.Route::text, k.HttpMethod::text, k.StatusCode, k.ResponseHeaders,
+	SELECT k.Id, k.Scope, k.Key::text, k.Route::text, k.HttpMethod::text, k.StatusCode, k.ResponseHeaders,
 		octet_length(k.ResponseBody), k.ContentType::text, k.CreatedAt, k.ExpiresAt, k.IsProcessed,
 		k.ProcessingCompletedAt, k.ExpiresAt <= clock_timestamp()
 	FROM dms.IdempotencyKeys AS k

@@ -114,10 +114,55 @@ SELECT * FROM dms.idempotency_begin('/mine', 'PUT', 'm2');
 SELECT state FROM dms.idempotency_begin('/mine', 'PUT', 'm3');
 SELECT dms.idempotency_complete('/mine', 'PUT', 'm3', 200, '{"ETag": "x"}', repeat('x', 1024 * 1024), 'text/plain');
 SELECT response_headers, length(response_body) FROM dms.idempotency_begin('/mine', 'PUT', 'm3');
--- A request for a key that such an endpoint has open may be tried again.
+-- Once there is a fingerprint it must be given.  A request does not meet the keys of such endpoints.
+SELECT state FROM dms.idempotency_begin('/ed-fi/students', 'POST', 'm4', 'print');
 SELECT state FROM dms.idempotency_begin('/ed-fi/students', 'POST', 'm4');
-\set VERBOSITY sqlstate
 SELECT request('POST', '/ed-fi/students', 'm4', student('7'));
+SELECT Scope, StatusCode FROM dms.IdempotencyKeys WHERE Key = 'm4' ORDER BY Scope;
+
+-- A key belongs to the role that uses it: nobody else is given its answer, or can forge one.
+CREATE ROLE dms_idempotency_a;
+CREATE ROLE "dms idempotency:b";
+SELECT dms.grant_access(r, 'writer') FROM unnest(ARRAY['dms_idempotency_a', 'dms idempotency:b']) AS r;
+GRANT EXECUTE ON FUNCTION request(text, text, text, text), student(text, text), plain(text) TO PUBLIC;
+SET ROLE "dms idempotency:b";
+SELECT state FROM dms.idempotency_begin('/ed-fi/students', 'POST', 'next', encode(sha256(student('20')::bytea), 'hex'));
+SELECT dms.idempotency_complete('/ed-fi/students', 'POST', 'next', 201, '{"Location": "/evil"}', '<script>', 'text/html');
+SET ROLE dms_idempotency_a;
+SELECT request('POST', '/ed-fi/students', 'next', student('20'));
+SELECT state FROM dms.idempotency_begin('/mine', 'POST', 'a');
+SELECT dms.idempotency_complete('/mine', 'POST', 'a', 200, NULL, 'secret', 'text/plain');
+SET ROLE "dms idempotency:b";
+SELECT state, response_body FROM dms.idempotency_begin('/mine', 'POST', 'a');
+SELECT request('POST', '/ed-fi/students', 'next', student('20', 'Eve'));
+-- It also belongs to the user that the front acts for.
+SELECT set_config('dms.user', 'u1', false);
+SELECT state FROM dms.idempotency_begin('/mine', 'POST', 'a');
+SELECT set_config('dms.user', 'u2', false);
+SELECT state FROM dms.idempotency_begin('/mine', 'POST', 'a');
+SELECT set_config('dms.user', '', false);
+RESET ROLE;
+SELECT Scope, Key, StatusCode FROM dms.IdempotencyKeys WHERE Key IN ('a', 'next') ORDER BY Scope, Key;
+-- How long keys are kept is for the operator to say: nobody keeps one longer, or takes one over earlier.
+SET ROLE dms_idempotency_a;
+SELECT state FROM dms.idempotency_begin('/mine', 'POST', 'long', ttl => '9999999 years');
+SELECT state FROM dms.idempotency_begin('/mine', 'POST', 'short', ttl => '1 min');
+SET dms.idempotency_lease = 1;
+SET dms.idempotency_ttl = 1;
+RESET ROLE;
+SELECT Key, ExpiresAt - ClaimedAt FROM dms.IdempotencyKeys WHERE Key IN ('long', 'short') ORDER BY Key;
+-- Headers are an object, and a stored answer to a request is JSON.
+SELECT state FROM dms.idempotency_begin('/mine', 'POST', 'array');
+SELECT dms.idempotency_complete('/mine', 'POST', 'array', 200, '[]', NULL, NULL);
+\set VERBOSITY terse
+UPDATE dms.IdempotencyKeys SET ResponseHeaders = '[]' WHERE Key = 'k1';
+UPDATE dms.IdempotencyKeys SET ResponseBody = '<script>' WHERE Key = 'm4' AND Scope LIKE 'request %';
+SELECT request('POST', '/ed-fi/students', 'm4', student('7'));
+SELECT set_config('dms.user', repeat('u', 257), false);
+DELETE FROM dms.IdempotencyKeys WHERE Key IN ('a', 'next', 'long', 'short', 'array', 'm4');
+DROP OWNED BY dms_idempotency_a, "dms idempotency:b";
+DROP ROLE dms_idempotency_a, "dms idempotency:b";
+\set VERBOSITY sqlstate
 
 -- Arguments that are none.
 SELECT dms.idempotency_begin('mine', 'POST', 'm');

@@ -255,3 +255,17 @@ SELECT body ->> 'correlationId' FROM dms.handle_request('GET', '/x', '{"X-Correl
 SELECT plain(body ->> 'correlationId') FROM dms.handle_request('GET', '/x');
 SELECT plain(body ->> 'correlationId') FROM dms.handle_request('GET', '/x', NULL);
 SELECT request('GET', '/ed-fi/students', NULL, '[]');
+
+--
+-- Limits: what no server in front would let through is refused before it is read.
+--
+
+SELECT status, body ->> 'type', body -> 'errors' FROM dms.handle_request('GET', repeat('/', 8193));
+SELECT status, body ->> 'type' FROM dms.handle_request('GET', '/ed-fi/students?' || repeat('a=1&', 16384));
+SELECT status, body ->> 'type', body -> 'errors'
+FROM dms.handle_request('GET', '/ed-fi/students', jsonb_build_object('If-None-Match', repeat('"1",', 5000)));
+SELECT status, body ->> 'type'
+FROM dms.handle_request('GET', '/ed-fi/students', jsonb_build_object('If-Match', jsonb_build_array(repeat('1', 9000), repeat('2', 9000))));
+SELECT status FROM dms.handle_request('GET', '/ed-fi/students', jsonb_build_object('X-Other', repeat('x', 100000)));
+SELECT status FROM dms.handle_request('GET', '/ed-fi/' || repeat('s', 8185));
+SELECT status FROM dms.handle_request('GET', '/ed-fi/students?limit=1&' || repeat('&', 65527));

@@ -14,6 +14,7 @@
 #include "engine/ownercode.h"
 #include "engine/restrict.h"
 #include "engine/safefunction.h"
+#include "engine/session.h"
 #include "engine/store.h"
 #include "fmgr.h"
 #include "model/modelcache.h"
@@ -27,6 +28,7 @@ void
 _PG_init(void)
 {
 	StoreInit();
+	SessionInit();
 	SafeFunctionInit();
 	OwnerCodeInit();
 	RestrictInit();

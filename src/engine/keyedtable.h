@@ -57,7 +57,7 @@ typedef struct KeyedTable
 	KeyedStatement *statements;
 } KeyedTable;
 
-#define KEYED_TABLE_MAX_SEARCH 3
+#define KEYED_TABLE_MAX_SEARCH 4
 
 /* Fills in a description from an array of columns and one of types. */
 #define KEYED_COLUMNS(names, oids) \

@@ -13,6 +13,38 @@
 #include "miscadmin.h"
 #include "utils/guc.h"
 
+/* Longest value of dms.user, which is part of index entries. */
+#define MAX_USER 256
+
+static char *session_user = NULL;
+
+/* Check a value of dms.user. */
+static bool
+CheckUser(char **value, void **extra, GucSource source)
+{
+	if (strlen(*value) <= MAX_USER)
+		return true;
+	GUC_check_errdetail("The value has at most %d bytes.", MAX_USER);
+	return false;
+}
+
+/* Define the settings of this module. */
+void
+SessionInit(void)
+{
+	DefineCustomStringVariable("dms.user",
+							   "The user of the application that a session acts for.",
+							   "A front that serves several users with one role sets it for each request.",
+							   &session_user, "", PGC_USERSET, 0, CheckUser, NULL, NULL);
+}
+
+/* Returns the user of the application; "" if the front did not set one. */
+const char *
+SessionUser(void)
+{
+	return session_user;
+}
+
 /*
  * Connect to SPI.  With the owner's rights, our own statements run as the
  * owner of the store, as the checks of foreign keys do.  If an error leaves

@@ -22,6 +22,8 @@ typedef struct Session
 	int			guc_level;		/* 0: no settings are changed */
 } Session;
 
+extern void SessionInit(void);
+extern const char *SessionUser(void);
 extern void SessionBegin(Session *session, SessionRights rights);
 extern void SessionEnd(Session *session);
 
