@@ -555,7 +555,8 @@ COMMENT ON FUNCTION dms.unavailable_response(jsonb) IS
 -- Without a SET clause: a procedure that has one cannot end transactions.  So
 -- every name and operator is qualified.  The commit at the start says at once,
 -- and not only when there is something to retry, that a transaction block is
--- the wrong place.
+-- the wrong place.  A request needs no more than READ COMMITTED; at SERIALIZABLE,
+-- its commit could fail, which is too late to try again.
 CREATE PROCEDURE dms.process_request(method text, path text, headers jsonb, body text,
 	INOUT response dms.response DEFAULT NULL)
 LANGUAGE plpgsql
@@ -564,6 +565,7 @@ DECLARE
 	attempts CONSTANT integer := 3;
 BEGIN
 	COMMIT;
+	SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
 	FOR attempt IN 1 .. attempts LOOP
 		BEGIN
 			response := dms.handle_request(method, path, headers, body);
@@ -572,6 +574,7 @@ BEGIN
 			response := NULL;
 		END;
 		ROLLBACK;
+		SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
 		IF attempt OPERATOR(pg_catalog.<) attempts THEN
 			PERFORM pg_catalog.pg_sleep(pg_catalog.random() OPERATOR(pg_catalog.*) 0.05::pg_catalog.float8
 				OPERATOR(pg_catalog.*) (attempt OPERATOR(pg_catalog.*) attempt)::pg_catalog.float8);

@@ -110,7 +110,7 @@ COMMIT;
 -- stand twice in the list, or are nobody's.
 BEGIN;
 SELECT count(*) FROM dms.lock_identity_closure(ARRAY[:fall, 0, :fall]);
-SELECT mode FROM pg_locks WHERE relation = 'dms.ReferenceEdge'::regclass AND pid = pg_backend_pid() ORDER BY 1;
+SELECT mode FROM pg_locks WHERE relation = 'dms.Store'::regclass AND pid = pg_backend_pid() ORDER BY 1;
 COMMIT;
 
 -- A rename in the application's own SQL: lock the closure, change the rows,

@@ -244,6 +244,18 @@ BEGIN;
 CALL dms.process_request('GET', :'ada_path', '{}', NULL);
 ROLLBACK;
 SELECT * FROM dms.unavailable_response('{"CORRELATIONID": "c1"}');
+-- Its transactions are READ COMMITTED, whatever the default is: so they cannot fail when they are committed.
+CREATE FUNCTION tell_isolation() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	RAISE WARNING 'isolation level %', current_setting('transaction_isolation');
+	RETURN NEW;
+END $$;
+CREATE TRIGGER tell_isolation BEFORE INSERT ON edfi.Student FOR EACH ROW EXECUTE FUNCTION tell_isolation();
+SET default_transaction_isolation = serializable;
+CALL dms.process_request('POST', '/ed-fi/students', '{}', :'body') \gset
+SELECT (:'response'::dms.response).status;
+RESET default_transaction_isolation;
+DROP TRIGGER tell_isolation ON edfi.Student;
 
 --
 -- Correlation ids

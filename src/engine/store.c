@@ -10,9 +10,12 @@
  * and that the schema belongs to a role that has the rights of that role.  The
  * result is kept until one of the catalogs changes.
  *
- * The gate is the table lock on dms.ReferenceEdge: writers pass it in
- * RowExclusive, a deploy closes it with ShareRowExclusive, so that a deploy
- * waits for the writers in flight and later writers see its result.
+ * The gate is the table lock on dms.Store: writers pass it in RowExclusive, a
+ * deploy closes it with ShareRowExclusive, so that a deploy waits for the
+ * writers in flight and later writers see its result.  That mode also conflicts
+ * with VACUUM, ANALYZE and the concurrent forms of CREATE INDEX and REINDEX, so
+ * the gate must not be a table that any of them works on for long.  dms.Store has
+ * one row.
  */
 #include "postgres.h"
 
@@ -410,7 +413,7 @@ LockTable(StoreTableId id, LOCKMODE mode, bool nowait)
 			ereport(ERROR,
 					(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 					 errmsg("could not obtain lock on relation \"%s\"",
-							"dms.ReferenceEdge")));
+							"dms.Store")));
 		now = StoreTable(id);
 		if (now == table || FAULT_SKIP("gate_again"))
 			return;
@@ -426,7 +429,7 @@ LockTable(StoreTableId id, LOCKMODE mode, bool nowait)
 void
 StoreGate(LOCKMODE mode)
 {
-	LockTable(STORE_REFERENCE_EDGE, mode, lock_nowait);
+	LockTable(STORE_STORE, mode, lock_nowait);
 }
 
 /*
@@ -436,7 +439,7 @@ StoreGate(LOCKMODE mode)
 void
 StoreGateClose(void)
 {
-	UnlockRelationOid(StoreTable(STORE_REFERENCE_EDGE), RowExclusiveLock);
+	UnlockRelationOid(StoreTable(STORE_STORE), RowExclusiveLock);
 	StoreGate(ShareRowExclusiveLock);
 }
 
