@@ -1,6 +1,8 @@
 /*
  * dms.c
  *		Loading the library.
+ *
+ * Each module defines its own settings and registers its own callbacks and hooks.
  */
 #include "postgres.h"
 
@@ -24,6 +26,7 @@ PG_MODULE_MAGIC;
 
 void		_PG_init(void);
 
+/* Called by PostgreSQL when a session loads the library. */
 void
 _PG_init(void)
 {

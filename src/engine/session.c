@@ -1,6 +1,16 @@
 /*
  * session.c
  *		Connections to SPI, with the rights that statements need.
+ *
+ * Verbs that read run with the rights of the caller, so that privileges and
+ * policies on the tables apply.  Verbs that write run as the owner of the store,
+ * because a caller needs no privileges on the tables to write documents: the
+ * owner's rights are lent.  That is what a SECURITY DEFINER function does, with
+ * two differences.  The owner is looked up and checked on each call (StoreOwner),
+ * because the functions belong to the owner of the extension, not of the store.
+ * And the mark SECURITY_RIGHTS_LENT makes restrict.c and ownercode.c guard the
+ * code that runs with these rights; without it, every trigger on a table of the
+ * store would be a way to run code as another role.
  */
 #include "postgres.h"
 
@@ -46,9 +56,9 @@ SessionUser(void)
 }
 
 /*
- * Connect to SPI.  With the owner's rights, our own statements run as the
- * owner of the store, as the checks of foreign keys do.  If an error leaves
- * the caller, the end of the (sub)transaction restores the user.
+ * Connect to SPI.  With the owner's rights, our own statements run as the owner
+ * of the store and are exempt from forced policies, as the queries of foreign
+ * keys are.  After an error, the end of the (sub)transaction restores the user.
  */
 void
 SessionBegin(Session *session, SessionRights rights)
@@ -67,7 +77,7 @@ SessionBegin(Session *session, SessionRights rights)
 	session->guc_level = 0;
 	if (rights == RIGHTS_OF_OWNER && StoreLockNowait() && !FAULT_SKIP("nowait_everywhere"))
 	{
-		/* Unique indexes and foreign keys wait too, and have no NOWAIT. */
+		/* Unique indexes and foreign keys also wait, and have no NOWAIT. */
 		session->guc_level = NewGUCNestLevel();
 		StatementSetLocally("lock_timeout", "1ms");
 	}

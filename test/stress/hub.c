@@ -1,11 +1,12 @@
 /*
  * hub.c
- *		One section that everybody refers to, renamed and deleted meanwhile.
+ *		Sections that all sessions refer to, while they are renamed and deleted.
  *
- * A row lock that many share is never free while new sharers overtake who
- * waits.  Half of the writers enroll students in a section that is renamed
- * again and again; the other half in one that somebody deletes: they roll back,
- * so that no reference is in the delete's way, only their locks.
+ * If new shared locks on a row could overtake a session that waits for an
+ * exclusive lock, that session would starve.  Half of the writers enroll students
+ * in a section that is renamed repeatedly.  The other half enroll in a section
+ * that another session deletes; they roll back, so that their locks block the
+ * delete, but no references do.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -17,14 +18,14 @@
 
 #define WRITERS 16
 
-/* How many changes of each kind there are, and enrolments between two of them. */
+/* Number of changes of each kind, and of enrolments between two of them. */
 #define CHANGES 40
 #define BETWEEN 100
 
 /*
- * How many writers may overtake a change.  Those that are there when it begins do,
- * and those that come before it gets to the lock: some per writer.  A change that
- * starves waits for as long as the writers go on.
+ * The number of enrolments that may overtake a change: those that run when it
+ * begins, and those that start before it requests the lock, which are a few per
+ * writer.  A change that starves waits for as long as there are writers.
  */
 #define LIMIT 3000
 
@@ -37,17 +38,17 @@ typedef struct Hub
 {
 	const char *change;
 	Subject		section;
-	long		enrolments;		/* attempts that are over */
+	long		enrolments;		/* finished attempts */
 	int			changes;
 	long		begun;			/* enrolments when a change began, else -1 */
 	long		overtaken;		/* enrolments during a change, at most */
-	double		longest;		/* seconds, at most; nobody judges them */
+	double		longest;		/* seconds, at most; only printed */
 } Hub;
 
 static Hub	hubs[NHUBS] = {[RENAMED] = {.change = "rename",.begun = -1},[DELETED] = {.change = "delete",.begun = -1}};
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
-/* The section as it is called now. */
+/* Returns the section with its current name. */
 static Subject
 section_of(const Hub *hub)
 {
@@ -59,6 +60,7 @@ section_of(const Hub *hub)
 	return copy;
 }
 
+/* Set the section that writers refer to. */
 static void
 set_section(Hub *hub, const Subject *section)
 {
@@ -67,7 +69,7 @@ set_section(Hub *hub, const Subject *section)
 	pthread_mutex_unlock(&mutex);
 }
 
-/* Write a document; false when it was refused. */
+/* Write a document; returns false if it was refused. */
 static bool
 put(PGconn *conn, Subject *subject, bool by_id, Random *random)
 {
@@ -87,6 +89,7 @@ put(PGconn *conn, Subject *subject, bool by_id, Random *random)
 	return done;
 }
 
+/* Thread: enroll students in the section of a hub. */
 static void *
 enroll(void *argument)
 {
@@ -114,7 +117,7 @@ enroll(void *argument)
 	return NULL;
 }
 
-/* Enrolments since the change that runs began; 0: none runs. */
+/* Returns the number of enrolments since the current change began, or 0. */
 static long
 overtaking(const Hub *hub)
 {
@@ -126,6 +129,7 @@ overtaking(const Hub *hub)
 	return n;
 }
 
+/* Note that a change begins; returns the time. */
 static double
 begin_change(Hub *hub)
 {
@@ -135,6 +139,7 @@ begin_change(Hub *hub)
 	return now();
 }
 
+/* Note that a change has ended, and how many enrolments overtook it. */
 static void
 end_change(Hub *hub, double start)
 {
@@ -151,7 +156,7 @@ end_change(Hub *hub, double start)
 	pthread_mutex_unlock(&mutex);
 }
 
-/* Let the writers try so often. */
+/* Wait until the writers have made this number of attempts. */
 static void
 let_enroll(Hub *hub, int times)
 {
@@ -173,6 +178,7 @@ let_enroll(Hub *hub, int times)
 	}
 }
 
+/* Thread: rename the section of a hub repeatedly. */
 static void *
 rename_hub(void *argument)
 {
@@ -201,7 +207,7 @@ rename_hub(void *argument)
 	return NULL;
 }
 
-/* A serialization failure or a deadlock, which is for the client to try again. */
+/* Returns true for errors after which a client retries: serialization failures, deadlocks. */
 static bool
 must_try_again(PGresult *result)
 {
@@ -210,6 +216,7 @@ must_try_again(PGresult *result)
 	return state != NULL && strncmp(state, "40", 2) == 0;
 }
 
+/* Thread: delete the section of the other hub repeatedly. */
 static void *
 delete_hub(void *argument)
 {
@@ -246,7 +253,7 @@ delete_hub(void *argument)
 	return NULL;
 }
 
-/* A chain from the first school to two sections. */
+/* Create a chain of documents from the first school to two sections. */
 static void
 make_hubs(void)
 {
@@ -271,7 +278,7 @@ make_hubs(void)
 	PQfinish(conn);
 }
 
-/* Was a hub changed often enough?  A change that starves ends the run. */
+/* Check that a hub was changed often enough; a change that starves ends the run. */
 static bool
 is_done(const Hub *hub)
 {
@@ -288,6 +295,7 @@ is_done(const Hub *hub)
 	return done;
 }
 
+/* Run all threads until both hubs were changed often enough. */
 void
 run_hub(void)
 {
