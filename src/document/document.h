@@ -11,7 +11,7 @@
 #include "model/modelcache.h"
 #include "utils/uuid.h"
 
-/* What dms.Document has about a document. */
+/* The row of a document in dms.Document, without the names of its resource. */
 typedef struct DocumentHeader
 {
 	int64		document_id;

@@ -268,7 +268,8 @@ ReadParents(const int64 *ids, int n, int *nfound)
 /*
  * Read the edges to documents, whose ids are ascending, in a new snapshot.
  * The caller holds update locks on their identities, so no edge to them can be
- * added.
+ * added.  (If an identity can never change, writers do not lock it; then a
+ * delete relies on the foreign keys.)
  *
  * If the transaction's snapshot is fixed, it may not show edges that were
  * committed before the locks were granted: then the latest state must agree,

@@ -166,7 +166,8 @@ ReferentialIdsClaim(const FlatDocument *flat, int64 document_id)
 
 /*
  * Delete those rows of documents that a callback chooses; the ids are
- * ascending.  The caller holds the update locks on their identities.
+ * ascending.  The caller keeps other transactions from changing these
+ * identities, by update locks or by closing the gate.
  */
 void
 ReferentialIdsDelete(const int64 *ids, int n, RowChoice choose, void *arg)

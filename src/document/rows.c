@@ -158,7 +158,7 @@ RowsUnchanged(Resource *resource, int64 document_id, const FlatDocument *flat)
 	return true;
 }
 
-/* Add a row to a set, which has space for most rows. */
+/* Add a row to a set; most is the number of rows that it may get. */
 static void
 AddTo(RowSet *set, const Row *row, int most)
 {
