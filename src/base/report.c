@@ -344,6 +344,13 @@ CaseOfError(const ErrorData *error)
 	return -1;
 }
 
+/* Returns true if an error was raised by ProblemRaise(). */
+bool
+ProblemRaised(const ErrorData *error)
+{
+	return CaseOfError(error) >= 0;
+}
+
 /* Append the start of a body: the members that depend on nothing but the case. */
 static void
 AppendCase(StringInfo out, ProblemCase kind)

@@ -1,11 +1,19 @@
 /*
  * identitylocks.c
- *		Update locks on identities, and the queue for them.
+ *		The rows of dms.IdentityLock: locking identities, and queuing for
+ *		locks that are not free.
  *
- * Who changes or deletes identities locks their dms.IdentityLock rows FOR
- * UPDATE.  New sharers overtake who waits for such a lock, on a busy document
- * without end; so if the locks are not free, we queue at the gate, which is
- * fair, and behind which nobody takes new locks.
+ * A transaction that changes or deletes an identity locks its row FOR UPDATE;
+ * one that relies on it locks the row FOR SHARE.  The row is separate from
+ * dms.Document, because a writer may change a document without changing its
+ * identity, and must then not block those that refer to it.
+ *
+ * PostgreSQL grants a share lock on a row that is share-locked already, even
+ * if another transaction waits for an update lock.  On a document that is
+ * referred to all the time, a change of identity could wait forever.  So a
+ * transaction that cannot have its update locks at once closes the gate, which
+ * is a table lock with a fair queue: transactions that hold share locks can
+ * finish, and new writers queue after us.
  */
 #include "postgres.h"
 
@@ -41,7 +49,7 @@ static Statement newest_deploy =
 	.sql = "SELECT pg_catalog.max(EffectiveSchemaId) FROM dms.EffectiveSchema",
 };
 
-/* Identities that were locked, ascending; there is room for those asked for. */
+/* Identities that were locked; there is room for all that were asked for. */
 typedef struct TakenIds
 {
 	int64	   *ids;
@@ -49,7 +57,7 @@ typedef struct TakenIds
 	int			room;
 } TakenIds;
 
-/* Note an identity that was locked. */
+/* Add an identity that was locked. */
 static void
 AddLocked(const Datum *values, void *arg)
 {
@@ -60,14 +68,17 @@ AddLocked(const Datum *values, void *arg)
 	locked->ids[locked->n++] = DatumGetInt64(values[0]);
 }
 
-/* Returns how to wait for a row lock. */
+/* Returns what to do if a row lock is not free. */
 static LockWaitPolicy
 WaitPolicy(void)
 {
 	return StoreLockNowait() ? LockWaitError : LockWaitBlock;
 }
 
-/* Lock identities for update, waiting; those that are gone are not returned. */
+/*
+ * Lock identities for update, in order of their ids, waiting for each.
+ * Returns those that were locked; documents that are gone are not among them.
+ */
 int64 *
 IdentityLocksTake(const int64 *ids, int n, int *nlocked)
 {
@@ -79,8 +90,8 @@ IdentityLocksTake(const int64 *ids, int n, int *nlocked)
 }
 
 /*
- * Lock identities for share in the order given; those that are gone are not
- * returned.
+ * Lock identities for share, in the order given.  Returns those that were
+ * locked; documents that are gone are not among them.
  */
 int64 *
 IdentityLocksShare(const int64 *ids, int n, int *nlocked)
@@ -107,7 +118,10 @@ LockFree(const int64 *ids, int n)
 	return rows.nrows;
 }
 
-/* The number that a statement gives, whatever the transaction's snapshot sees. */
+/*
+ * Returns the number that a query gives in the latest state, which the
+ * transaction's snapshot may not show.
+ */
 static int64
 NumberNow(Statement *statement, Datum *values)
 {
@@ -126,8 +140,10 @@ NumberNow(Statement *statement, Datum *values)
 }
 
 /*
- * Close the gate.  While we wait for it a deploy may pass, and the model that
- * we work with is an old one then.
+ * Close the gate.  We have to leave it for that, and a deploy that is queued
+ * there goes first.  The model that this call works with would then be
+ * outdated, so the transaction must be retried.  Both looks use the latest
+ * state, because a fixed snapshot does not show the deploy.
  */
 static void
 CloseGate(void)
@@ -142,7 +158,7 @@ CloseGate(void)
 				 errmsg("could not serialize access due to a concurrent deploy")));
 }
 
-/* Identities to try to lock, and whether all that are there could be. */
+/* Identities to try to lock, and whether all that exist could be locked. */
 typedef struct LockAttempt
 {
 	const int64 *ids;
@@ -150,6 +166,11 @@ typedef struct LockAttempt
 	bool		free;
 } LockAttempt;
 
+/*
+ * Try to lock identities without waiting.  Rows that do not exist are not
+ * locked either, so if some were not, count those that exist.  Always rolled
+ * back.
+ */
 static bool
 TryIdentities(void *arg)
 {
@@ -161,7 +182,12 @@ TryIdentities(void *arg)
 	return false;
 }
 
-/* Is nobody's lock in the way of an update lock on all of them? */
+/*
+ * Returns true if all identities could be locked for update at once.  The
+ * locks are taken in a subtransaction that is rolled back: at this point, they
+ * would precede the share locks on referenced documents, which come first in
+ * the order of all sessions.
+ */
 static bool
 IdentitiesAreFree(const int64 *ids, int n)
 {
@@ -171,7 +197,11 @@ IdentitiesAreFree(const int64 *ids, int n)
 	return attempt.free;
 }
 
-/* To be called before a change of identities takes its first row lock. */
+/*
+ * Close the gate unless the identities are free.  To be called before a change
+ * of identities takes its first row lock: a transaction that waited at the
+ * gate with a row lock could deadlock with one that waits for this row inside.
+ */
 void
 IdentityLocksMakeRoom(const int64 *ids, int n)
 {
@@ -181,8 +211,9 @@ IdentityLocksMakeRoom(const int64 *ids, int n)
 }
 
 /*
- * Lock one identity whose change needs no other lock before it; false when it
- * is gone.  While it is free this is one statement.
+ * Lock one identity, whose change needs no lock before this one, so that the
+ * lock can be kept if it is free: then this is one statement.  Returns false
+ * if the document is gone.
  */
 bool
 IdentityLocksTakeFirst(int64 document_id)
