@@ -265,16 +265,17 @@ NewClosure(void)
 	return closure;
 }
 
-/*
- * Open the seeds, whose ids are ascending; those that do not exist drop out.
- */
+/* Open the seeds, which come in any order; those that do not exist drop out. */
 static void
 OpenSeeds(OpenMembers *open, const int64 *seeds, int nseeds)
 {
+	int64	   *ids = palloc_extended(sizeof(int64) * Max(nseeds, 1), MCXT_ALLOC_HUGE);
 	StoredRows	rows;
 
+	memcpy(ids, seeds, sizeof(int64) * nseeds);
+	nseeds = IdsSort(ids, nseeds);
 	SnapshotBegin();
-	DocumentsReadTypes(seeds, nseeds, &rows);
+	DocumentsReadTypes(ids, nseeds, &rows);
 	SnapshotEnd();
 	for (int i = 0; i < rows.nrows; i++)
 	{
@@ -345,6 +346,10 @@ ClosureLock(const int64 *seeds, int nseeds)
 			!(closure->size > 1 && FAULT_SKIP("fixpoint")))
 			OpenParents(closure, &open, locked, nlocked);
 	}
+
+	/* An edge that contradicts the ranks makes us come back to one of them. */
+	for (ClosureType *t = closure->types; t != NULL; t = t->next)
+		t->n = IdsSort(t->ids, t->n);
 	return closure;
 }
 

@@ -279,6 +279,11 @@ RaiseTaken(const ReplaceIds *list, const ErrorData *cause)
 	problem->cause = cause;
 	for (; list != NULL; list = list->next)
 		NoteTaken(problem, list);
+	if (problem->count == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("a document has its new ReferentialId already, but under another name"),
+				 errhint("dms.audit() lists what is wrong in the store.")));
 	ProblemRaise(problem, "a document that depends on the changed identity would get one that is taken");
 }
 

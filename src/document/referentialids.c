@@ -68,18 +68,21 @@ ReferentialIdsLookUp(IdSet *set)
 
 /*
  * Returns true if a stored name equals a string.  The owner of the store may
- * have changed the column to char(n), which is padded; names do not end in
- * blanks.
+ * have changed the column to char(n), which is padded, so blanks at the end do
+ * not count.
  */
 static bool
 IsName(Datum value, const char *string)
 {
 	const text *stored = DatumGetTextPP(value);
 	Size		length = VARSIZE_ANY_EXHDR(stored);
+	Size		expected = strlen(string);
 
 	while (length > 0 && VARDATA_ANY(stored)[length - 1] == ' ')
 		length--;
-	return length == strlen(string) && memcmp(VARDATA_ANY(stored), string, length) == 0;
+	while (expected > 0 && string[expected - 1] == ' ')
+		expected--;
+	return length == expected && memcmp(VARDATA_ANY(stored), string, length) == 0;
 }
 
 /* Returns true if a row is an identity under this resource name. */

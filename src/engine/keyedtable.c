@@ -62,15 +62,23 @@ AppendUnnest(StringInfo sql, int nparameters)
 }
 
 /*
- * Append a comparison of a column with a parameter.  Names are stored as varchar,
- * but described as text; with the cast, the comparison can use the index.
+ * Returns a cast for values that are compared with a column.  Names are stored
+ * as varchar, but described as text: the cast keeps the operator of the index,
+ * and compares with a char(n) without its padding.
  */
+static const char *
+ParameterCast(const KeyedTable *table, int column)
+{
+	return table->types[column] == TEXTOID ? "::pg_catalog.varchar" : "";
+}
+
+/* Append a comparison of a column with a parameter. */
 static void
 AppendParameter(StringInfo sql, const KeyedTable *table, int column)
 {
 	appendStringInfo(sql, "%st.%s" EQUALS "$%d%s", column > 0 ? " AND " : "",
 					 quote_identifier(table->columns[column]), column + 1,
-					 table->types[column] == TEXTOID ? "::pg_catalog.varchar" : "");
+					 ParameterCast(table, column));
 }
 
 /* Append " WHERE t.a = $1 AND t.b = $2 ..." over leading columns. */
@@ -90,7 +98,8 @@ AppendMatch(StringInfo sql, const KeyedTable *table)
 	{
 		const char *name = quote_identifier(table->columns[i]);
 
-		appendStringInfo(sql, "%st.%s" EQUALS "u.%s", i > 0 ? " AND " : " WHERE ", name, name);
+		appendStringInfo(sql, "%st.%s" EQUALS "u.%s%s", i > 0 ? " AND " : " WHERE ", name, name,
+						 ParameterCast(table, i));
 	}
 }
 

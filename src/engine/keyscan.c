@@ -155,6 +155,8 @@ LeadsTo(const KeyScan *scan, Relation index)
 	if (form->indcheckxmin &&
 		!TransactionIdPrecedes(HeapTupleHeaderGetXmin(index->rd_indextuple->t_data), TransactionXmin))
 		return false;
+	if (!table->any_order && !form->indisprimary && !(form->indisunique && form->indnkeyatts == nleading))
+		return false;
 	for (int i = 0; i < nleading; i++)
 		if (!IsOrderedBy(scan->relation, index, i, scan->columns[i]))
 			return false;
@@ -257,7 +259,7 @@ static void
 AddKey(KeyScan *scan, int column, int flags, StrategyNumber strategy,
 	   RegProcedure function, Datum value)
 {
-	Assert(scan->nkeys < lengthof(scan->keys));
+	Assert(scan->nkeys < (int) lengthof(scan->keys));
 	ScanKeyEntryInitialize(&scan->keys[scan->nkeys++], flags, column + 1, strategy, InvalidOid,
 						   scan->index->rd_indcollation[column], function, value);
 }

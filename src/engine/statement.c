@@ -133,13 +133,18 @@ PlanNow(Statement *statement)
 	MemoryContext saved = MemoryContextSwitchTo(planning);
 	int			nestlevel = NewGUCNestLevel();
 	CachedPlan *plan;
+	int			before;
 
 	ForgetForeignPlan(statement);
 	if (statement->plan == NULL)
 		PrepareStatement(statement);
+	before = PlanSource(statement)->generation;
 	PreparePlanning(statement);
 	plan = SPI_plan_get_cached_plan(statement->plan);
-	statement->generation = plan->generation;
+
+	/* A plan that could not be forgotten may still be there: it is not ours. */
+	if (plan->generation > before)
+		statement->generation = plan->generation;
 	ReleaseCachedPlan(plan, CurrentResourceOwner);
 	AtEOXact_GUC(true, nestlevel);
 	MemoryContextSwitchTo(saved);

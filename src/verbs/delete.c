@@ -145,6 +145,17 @@ TryDelete(void *arg)
 }
 
 /*
+ * Returns true if an error is the violation of a foreign key.  A trigger of the
+ * tables' owner can raise the same SQLSTATE, by a call of ours or by itself.
+ */
+static bool
+IsForeignKey(const ErrorData *error)
+{
+	return error->sqlerrcode == ERRCODE_FOREIGN_KEY_VIOLATION && !ProblemRaised(error) &&
+		error->constraint_name != NULL && error->schema_name != NULL && error->table_name != NULL;
+}
+
+/*
  * Delete the row of dms.Document, and all else by its triggers.  *etag is the
  * one that the caller relies on, if any, and is set to the one that was deleted.
  * Returns false if there is no such row.
@@ -158,7 +169,7 @@ DeleteRow(const Delete *delete, int64 *etag)
 
 	/* After a violation we still have to read models, to report it. */
 	error = AttemptCatch(TryDelete, &attempt, &stays);
-	if (error != NULL && error->sqlerrcode != ERRCODE_FOREIGN_KEY_VIOLATION)
+	if (error != NULL && !IsForeignKey(error))
 		ReThrowError(error);
 	if (error != NULL)
 		RaiseViolated(delete, error);

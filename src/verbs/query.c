@@ -6,6 +6,7 @@
  */
 #include "postgres.h"
 
+#include "base/ids.h"
 #include "engine/result.h"
 #include "engine/statement.h"
 #include "utils/memutils.h"
@@ -117,6 +118,9 @@ QueryPage(DocumentQuery *query, int64 after, int64 limit, int64 offset, int *n)
 	for (int i = 0; i < *n; i++)
 		ids[i] = ResultInt64(i, 1);
 	SPI_freetuptable(SPI_tuptable);
+
+	/* A view in the place of a table may return a document twice. */
+	*n = IdsSort(ids, *n);
 	return ids;
 }
 
