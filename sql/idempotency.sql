@@ -156,7 +156,7 @@ SELECT state FROM dms.idempotency_begin('/mine', 'POST', 'short', ttl => '1 min'
 SET dms.idempotency_lease = 1;
 SET dms.idempotency_ttl = 1;
 RESET ROLE;
-SELECT Key, ExpiresAt - ClaimedAt FROM dms.IdempotencyKeys WHERE Key IN ('long', 'short') ORDER BY Key;
+SELECT Key, date_trunc('second', ExpiresAt - ClaimedAt) FROM dms.IdempotencyKeys WHERE Key IN ('long', 'short') ORDER BY Key;
 -- Headers are an object, and a stored answer to a request is JSON.
 SELECT state FROM dms.idempotency_begin('/mine', 'POST', 'array');
 SELECT dms.idempotency_complete('/mine', 'POST', 'array', 200, '[]', NULL, NULL);
