@@ -178,12 +178,17 @@ make_in() {
 
 # build FLAVOUR: builds "normal", or "faults" for tests.
 build() {
-	local dir flags=WERROR=1
+	local dir
 
 	dir=$(build_dir "$1")
-	[ "$1" = normal ] || flags="$flags FAULTS=1"
 	mkdir -p "$dir"
-	make_in "$dir" -j"$(nproc)" $flags
+	make_in "$dir" -j"$(nproc)" $(build_flags "$1")
+}
+
+# The flags of a flavour, which must be the same for building and for installing.
+build_flags() {
+	echo "WERROR=1"
+	[ "$1" = normal ] || echo "FAULTS=1"
 }
 
 # install_root FLAVOUR ROOT: copies PostgreSQL below ROOT, and installs the extension.
@@ -201,7 +206,7 @@ install_root() {
 	cp -a "$dir"/*.bc "$root$dir/" 2>/dev/null
 	ln -s "$dir/bitcode" "$root$dir/bitcode"
 	rm -f "$root$dir/dms.so" "$root$("$PG_CONFIG" --sharedir)/extension/dms"[.-]*
-	make_in "$(build_dir "$1")" install DESTDIR="$root" >/dev/null
+	make_in "$(build_dir "$1")" $(build_flags "$1") install DESTDIR="$root" >/dev/null
 }
 
 # root_bin ROOT: prints the directory of the programs below ROOT.
