@@ -1,31 +1,30 @@
-# dms: a PostgreSQL extension, built the PGXS way.
+# dms: a PostgreSQL extension, built with PGXS.
 #
 #   make                  build
 #   make install          install into the PostgreSQL that PG_CONFIG names
-#   make installcheck     regression and isolation tests against a running server, and
-#                         TAP tests on servers of their own, all as installed;
+#   make installcheck     regression and isolation tests on a running server, and TAP
+#                         tests on servers of their own, with the installed extension;
 #                         PROVE_TESTS=test/t/003_examples.pl runs one TAP test
 #   make check            the whole test suite, on private servers (same as ./check)
 #
 #   WERROR=1              warnings are errors
-#   FAULTS=1              the test-only build whose guards can be switched off
+#   FAULTS=1              build for tests, whose guards can be left out
 
 EXTENSION = dms
 MODULE_big = dms
 
-# Also right when built outside of the source tree: make -f path/to/Makefile
+# The source tree; it is not the current directory with make -f path/to/Makefile.
 TOP := $(patsubst %/,%,$(dir $(lastword $(MAKEFILE_LIST))))
 
-# Not every PGXS finds that out by itself: a PostgreSQL that was built in its
-# own source tree does not.
+# PGXS sets this itself, except if PostgreSQL was built in its own source tree.
 ifneq ($(abspath $(TOP)),$(CURDIR))
 VPATH := $(TOP)
 endif
 
 DATA = $(notdir $(wildcard $(TOP)/dms--*.sql))
 
-# The folders are layers; each may use what stands above it in this list, and
-# tools/layers sees to that.
+# The folders are layers; each may use those above it in this list, which tools/layers
+# checks.
 OBJS = src/dms.o
 OBJS += $(addprefix src/base/,datetime.o decimal.o faults.o grow.o ids.o jsontree.o \
 	jsontreebuild.o lowercase.o pattern.o referentialid.o report.o sha256.o uuid.o words.o)
@@ -47,28 +46,28 @@ OBJS += $(addprefix src/request/,idempotency.o idempotencysql.o request.o reques
 	response.o)
 OBJS += $(addprefix src/admin/,auditscope.o diagram.o introspect.o rebuildedges.o repair.o repairsql.o)
 
-# Compilers do not make the directories that they write to.
+# Compilers do not create the directories that they write to.
 $(shell mkdir -p $(sort $(dir $(OBJS))))
 
-# In the order in which a reader gets to know the product.
+# In reading order: later tests use features that earlier ones introduce.
 REGRESS = extension uuid lowercase deploy mapping introspection deploy_refusals store protocol
 REGRESS += write write_validation write_references write_identity write_many cascade audit roles
 REGRESS += hostile hostile_tables
 REGRESS += read query requests idempotency
 
-# Specs of the fault schedule need pause points, so ./check runs them alone.
+# Specs of the fault schedule need pause points, so only ./check runs them.
 FAULT_SPECS := $(shell sed 's/\#.*//' $(TOP)/test/isolation/fault_schedule 2>/dev/null)
 ISOLATION = $(filter-out $(FAULT_SPECS),\
 	$(patsubst $(TOP)/test/isolation/specs/%.spec,%,\
 	$(sort $(wildcard $(TOP)/test/isolation/specs/*.spec))))
 ISOLATION_OPTS = --inputdir=$(TOP)/test/isolation
 
-# PGXS looks for TAP tests in t/.  They start servers of their own from the installation
-# that PG_CONFIG names, so install first.
+# By default, PGXS looks for TAP tests in t/.  They start servers of their own from the
+# installation that PG_CONFIG names, so the extension must be installed before.
 TAP_TESTS = 1
 PROVE_TESTS ?= test/t/*.pl
 
-# The server reads the fixture of the isolation tests, so it must be able to.
+# The server itself reads the fixture of the isolation tests, so it needs the path.
 installcheck: export PGOPTIONS += -c dms_test.dir=$(abspath $(TOP))/test
 
 # Tests on real schema files look for them here.
@@ -78,10 +77,10 @@ export APISCHEMA_DIR
 PG_CONFIG ?= pg_config
 INCLUDEDIR_SERVER := $(shell $(PG_CONFIG) --includedir-server)
 
-# As a system directory, PostgreSQL's headers keep their warnings to themselves.
+# A system directory, so that there are no warnings about PostgreSQL's headers.
 PG_CPPFLAGS = -I$(TOP)/src -isystem $(INCLUDEDIR_SERVER)
 
-# Callbacks and fmgr functions have signatures that are not ours to choose.
+# Callbacks and fmgr functions need not use all of their parameters.
 PG_CFLAGS = -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers -MMD -MP
 ifdef WERROR
 PG_CFLAGS += -Werror
@@ -90,9 +89,9 @@ ifdef FAULTS
 PG_CPPFLAGS += -DDMS_FAULTS
 endif
 
-# Those that the server was built with; its flags are known when this is expanded.
-# With them gcc guesses wrong about what is initialized.  PostgreSQL 15 overwrites its
-# environment, and what UBSAN_OPTIONS says with it: so what it finds is made fatal here.
+# The sanitizers that the server was built with; CFLAGS is set when this is expanded.
+# With sanitizers, gcc has false warnings about uninitialized variables.  PostgreSQL 15
+# overwrites its environment, including UBSAN_OPTIONS, so errors are made fatal here.
 SANITIZERS = $(filter -fsanitize=% -fno-sanitize=%,$(CFLAGS))
 PG_CFLAGS += $(if $(SANITIZERS),-Wno-error=maybe-uninitialized -fno-sanitize-recover=undefined)
 
@@ -102,7 +101,7 @@ EXTRA_CLEAN = $(OBJS:.o=.d)
 
 ifneq ($(filter check,$(MAKECMDGOALS)),)
 
-# PGXS has a "check" that tests nothing and succeeds; this one tests.
+# The "check" of PGXS succeeds without testing anything; this one runs the tests.
 .PHONY: $(MAKECMDGOALS)
 check:
 	$(TOP)/check
@@ -114,16 +113,16 @@ else
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)
 
-# Say why TAP tests are left out: PGXS says it for a server without them only, and
-# PostgreSQL refuses to start servers as root.
+# Print why TAP tests are left out.  PGXS does so only for a server without them, but
+# PostgreSQL also refuses to start servers as root.
 ifneq ($(enable_tap_tests),yes)
 prove_installcheck = @echo "TAP tests were not run: $(PG_CONFIG) is of a PostgreSQL that was built without --enable-tap-tests"
 else ifeq ($(shell id -u),0)
 prove_installcheck = @echo "TAP tests were not run: they start servers, which root may not do; run make installcheck as another user, or ./check"
 endif
 
-# Only what PostgreSQL calls is visible: the rest needs no look-up when a session
-# loads the library.  PostgreSQL 16 and later do this by themselves.
+# Export only the symbols that PostgreSQL calls; others need no lookup when a session
+# loads the library.  PostgreSQL 16 and later do this themselves.
 ifeq ($(PORTNAME),linux)
 SHLIB_LINK += -Wl,--version-script=$(TOP)/src/exports.map
 dms.so: $(TOP)/src/exports.map
@@ -132,8 +131,8 @@ endif
 $(OBJS): $(TOP)/Makefile
 -include $(OBJS:.o=.d)
 
-# The stress test is a client; ./check builds and runs it.  A libpq with sanitizers
-# needs a program that has them too.
+# The stress test is a client, which ./check builds and runs.  If libpq has sanitizers,
+# the program must have them, too.
 stress: $(wildcard $(TOP)/test/stress/*.[ch])
 	$(CC) -std=gnu11 -O1 -g $(SANITIZERS) -Wall -Wextra -Wno-missing-field-initializers $(if $(WERROR),-Werror) \
 		-I$(shell $(PG_CONFIG) --includedir) $(filter %.c,$^) -o $@ \
@@ -141,6 +140,6 @@ stress: $(wildcard $(TOP)/test/stress/*.[ch])
 
 endif
 
-# For scripts: "make -s print-REGRESS" tells the value of a variable.
+# For scripts: "make -s print-REGRESS" prints the value of a variable.
 print-%:
 	@echo $($*)

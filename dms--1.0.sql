@@ -1,16 +1,18 @@
 -- dms 1.0: the functions and types of the extension.
 --
--- The extension is code and the data is yours: no table is created here.
+-- No table is created here.  Tables are made by the first deploy and belong to
+-- the role that runs it, so data never depends on the extension.
 
 \echo Use "CREATE EXTENSION dms" to load this file. \quit
 
--- The database owner may create the extension, and the schema dms before it:
--- nothing that stands there may be found by an unqualified name below, where
--- the superuser runs it.
+-- A trusted extension runs this script as superuser, and the database owner may
+-- have created the schema dms and objects in it before.  So unqualified names
+-- below must not be looked up there.
 SET LOCAL search_path = pg_catalog, pg_temp;
 
 -- ---------------------------------------------------------------------------
--- UUIDs and identities.  Pure functions: anybody may call them.
+-- UUIDs and identities.  These functions access no data, so all roles may call
+-- them.
 -- ---------------------------------------------------------------------------
 
 CREATE FUNCTION dms.uuid_v5(namespace uuid, name text) RETURNS uuid
@@ -19,14 +21,14 @@ AS 'MODULE_PATHNAME', 'dms_uuid_v5';
 COMMENT ON FUNCTION dms.uuid_v5(uuid, text) IS
 'the UUIDv5 (RFC 4122, SHA-1) of the UTF-8 bytes of a name in a namespace';
 
--- Parallel restricted: the order within a session needs one process.
+-- Parallel restricted, because the order within a session needs one process.
 CREATE FUNCTION dms.uuid_v7() RETURNS uuid
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED
 AS 'MODULE_PATHNAME', 'dms_uuid_v7';
 COMMENT ON FUNCTION dms.uuid_v7() IS
 'a new UUIDv7; each is greater than those that the session made before';
 
--- Not strict: a NULL is a mistake of the caller's and must not pass silently.
+-- Not strict, because a NULL is a mistake of the caller and must be an error.
 CREATE FUNCTION dms.referential_id(project text, resource text, paths text[], vals text[])
 RETURNS uuid
 LANGUAGE C IMMUTABLE CALLED ON NULL INPUT PARALLEL SAFE
@@ -38,12 +40,12 @@ CREATE FUNCTION dms.lower_invariant(value text) RETURNS text
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'dms_lower_invariant';
 COMMENT ON FUNCTION dms.lower_invariant(text) IS
-'lower case by Unicode''s simple case mapping, whatever the locale and collation';
+'lower case by Unicode''s simple case mapping, independent of locale and collation';
 
 -- ---------------------------------------------------------------------------
 -- The store.  dms.deploy_schema() runs these statements at the first deploy,
--- as its caller; the tables are then ordinary tables of that role, members of
--- no extension.
+-- as its caller.  The tables are then ordinary tables of that role, and not
+-- members of the extension.
 -- ---------------------------------------------------------------------------
 
 CREATE FUNCTION dms.core_ddl() RETURNS SETOF text
@@ -59,7 +61,7 @@ CREATE TABLE dms.Store (
 	CreatedAt timestamptz NOT NULL DEFAULT now()
 )$ddl$),
 ($ddl$COMMENT ON TABLE dms.Store IS 'this store: one row'$ddl$),
-($ddl$COMMENT ON COLUMN dms.Store.Singleton IS 'always true, so that there is one row'$ddl$),
+($ddl$COMMENT ON COLUMN dms.Store.Singleton IS 'always true, so that there is only one row'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.Store.InstanceId IS 'made at the first deploy, kept by dump and restore'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.Store.StoreVersion IS 'the version of the core tables'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.Store.CreatedAt IS 'when the first schema was deployed'$ddl$),
@@ -75,15 +77,15 @@ CREATE TABLE dms.Document (
 	CreatedAt timestamptz NOT NULL DEFAULT now(),
 	LastModifiedAt timestamptz NOT NULL DEFAULT now()
 )$ddl$),
-($ddl$COMMENT ON TABLE dms.Document IS 'one row a document, of whatever resource'$ddl$),
-($ddl$COMMENT ON COLUMN dms.Document.DocumentId IS 'the surrogate key; the only thing that references store'$ddl$),
-($ddl$COMMENT ON COLUMN dms.Document.DocumentUuid IS 'the public id of the document, stable for life'$ddl$),
+($ddl$COMMENT ON TABLE dms.Document IS 'one row per document, of all resources'$ddl$),
+($ddl$COMMENT ON COLUMN dms.Document.DocumentId IS 'the surrogate key, which references store'$ddl$),
+($ddl$COMMENT ON COLUMN dms.Document.DocumentUuid IS 'the public id of the document, which never changes'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.Document.ProjectName IS 'projectName of its resource'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.Document.ResourceName IS 'resourceName of its resource'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.Document.ResourceVersion IS 'version of the project that the document was written with'$ddl$),
-($ddl$COMMENT ON COLUMN dms.Document.Etag IS '1, 2, ...: grows whenever the document reads differently than before'$ddl$),
+($ddl$COMMENT ON COLUMN dms.Document.Etag IS 'starts at 1 and increases whenever the representation of the document changes'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.Document.CreatedAt IS 'when the document was first written'$ddl$),
-($ddl$COMMENT ON COLUMN dms.Document.LastModifiedAt IS 'when the etag last grew'$ddl$),
+($ddl$COMMENT ON COLUMN dms.Document.LastModifiedAt IS 'when the etag last increased'$ddl$),
 
 ($ddl$
 CREATE TABLE dms.ReferentialIdentity (
@@ -93,7 +95,7 @@ CREATE TABLE dms.ReferentialIdentity (
 	ResourceName varchar(256) NOT NULL,
 	CONSTRAINT referentialidentity_document_uq UNIQUE (DocumentId, ProjectName, ResourceName)
 )$ddl$),
-($ddl$COMMENT ON TABLE dms.ReferentialIdentity IS 'which document has an identity: one row a document, and one more under its superclass'$ddl$),
+($ddl$COMMENT ON TABLE dms.ReferentialIdentity IS 'which document has an identity: one row per document, and another one for its superclass'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.ReferentialIdentity.ReferentialId IS 'UUIDv5 of the resource type and the identity'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.ReferentialIdentity.DocumentId IS 'the document that has this identity'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.ReferentialIdentity.ProjectName IS 'project of the resource, or of its superclass'$ddl$),
@@ -130,10 +132,10 @@ CREATE TABLE dms.EdgeSource (
 	EdgeSourceKey varchar(256) NOT NULL CONSTRAINT edgesource_edgesourcekey_uq UNIQUE,
 	CreatedAt timestamptz NOT NULL DEFAULT now()
 )$ddl$),
-($ddl$COMMENT ON TABLE dms.EdgeSource IS 'the places in documents from which references start; written by deploys only'$ddl$),
-($ddl$COMMENT ON COLUMN dms.EdgeSource.EdgeSourceId IS 'the first 8 bytes of the SHA-256 of the key: the same in every store'$ddl$),
+($ddl$COMMENT ON TABLE dms.EdgeSource IS 'the places in documents that have references; written by deploys only'$ddl$),
+($ddl$COMMENT ON COLUMN dms.EdgeSource.EdgeSourceId IS 'the first 8 bytes of the SHA-256 of the key, so it is the same in every store'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.EdgeSource.EdgeSourceKey IS '{ProjectName}.{ResourceName}:docref:{path}, or :desc: for descriptors'$ddl$),
-($ddl$COMMENT ON COLUMN dms.EdgeSource.CreatedAt IS 'when a deploy brought it'$ddl$),
+($ddl$COMMENT ON COLUMN dms.EdgeSource.CreatedAt IS 'when a deploy added it'$ddl$),
 
 ($ddl$
 CREATE TABLE dms.ReferenceEdge (
@@ -150,18 +152,18 @@ CREATE INDEX referenceedge_child_ix ON dms.ReferenceEdge (ChildDocumentId)
 ($ddl$
 CREATE INDEX referenceedge_identity_ix ON dms.ReferenceEdge (ChildDocumentId)
 	INCLUDE (ParentDocumentId, EdgeSourceId) WHERE IsIdentityComponent$ddl$),
-($ddl$COMMENT ON TABLE dms.ReferenceEdge IS 'who refers to whom: the reverse of the reference columns, never their replacement'$ddl$),
+($ddl$COMMENT ON TABLE dms.ReferenceEdge IS 'which document refers to which: makes the reference columns searchable from their targets, and never replaces them'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.ReferenceEdge.ParentDocumentId IS 'the document that refers'$ddl$),
-($ddl$COMMENT ON COLUMN dms.ReferenceEdge.ChildDocumentId IS 'the document that is referred to'$ddl$),
+($ddl$COMMENT ON COLUMN dms.ReferenceEdge.ChildDocumentId IS 'the document that it refers to'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.ReferenceEdge.EdgeSourceId IS 'the place in the referring document'$ddl$),
-($ddl$COMMENT ON COLUMN dms.ReferenceEdge.IsIdentityComponent IS 'the identity of the child is part of the identity of the parent'$ddl$),
+($ddl$COMMENT ON COLUMN dms.ReferenceEdge.IsIdentityComponent IS 'whether the identity of the child is part of the identity of the parent'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.ReferenceEdge.CreatedAt IS 'when the reference was written'$ddl$),
 
 ($ddl$
 CREATE TABLE dms.IdentityLock (
 	DocumentId bigint PRIMARY KEY
 )$ddl$),
-($ddl$COMMENT ON TABLE dms.IdentityLock IS 'one row a document, there to be locked: shared by who relies on its identity, for update by who changes it'$ddl$),
+($ddl$COMMENT ON TABLE dms.IdentityLock IS 'one row per document, to be locked: FOR SHARE by transactions that rely on its identity, FOR UPDATE by those that change it'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.IdentityLock.DocumentId IS 'the document'$ddl$),
 
 ($ddl$
@@ -172,9 +174,9 @@ CREATE TABLE dms.EffectiveSchema (
 	MappingVersion varchar(64) NOT NULL,
 	AppliedAt timestamptz NOT NULL DEFAULT now()
 )$ddl$),
-($ddl$COMMENT ON TABLE dms.EffectiveSchema IS 'one row a deploy; the newest is current'$ddl$),
+($ddl$COMMENT ON TABLE dms.EffectiveSchema IS 'one row per deploy; the newest is current'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.EffectiveSchema.EffectiveSchemaId IS 'number of the deploy'$ddl$),
-($ddl$COMMENT ON COLUMN dms.EffectiveSchema.EffectiveSchemaHash IS 'SHA-256 over what was deployed; equal hashes are equal schemas'$ddl$),
+($ddl$COMMENT ON COLUMN dms.EffectiveSchema.EffectiveSchemaHash IS 'SHA-256 of the deployed schema; equal hashes mean equal schemas'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.EffectiveSchema.ApiSchemaFormatVersion IS 'apiSchemaVersion of the files'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.EffectiveSchema.MappingVersion IS 'version of the rules from schema to tables'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.EffectiveSchema.AppliedAt IS 'when it was deployed'$ddl$),
@@ -212,7 +214,7 @@ CREATE TABLE dms.ResourceModel (
 	Model json NOT NULL,
 	PRIMARY KEY (ProjectName, ResourceName)
 )$ddl$),
-($ddl$COMMENT ON TABLE dms.ResourceModel IS 'one row a resource: all that a session needs to work with it'$ddl$),
+($ddl$COMMENT ON TABLE dms.ResourceModel IS 'one row per resource: all that a session needs to work with it'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.ResourceModel.ProjectName IS 'the project in references'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.ResourceModel.ResourceName IS 'the resource'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.ResourceModel.ProjectEndpointName IS 'the project in URLs'$ddl$),
@@ -230,12 +232,13 @@ CREATE TABLE dms.ResourceModel (
 ($ddl$
 CREATE TABLE dms.IdempotencyKeys (
 	Id uuid PRIMARY KEY,
+	Scope text NOT NULL,
 	Key varchar(128) NOT NULL CONSTRAINT CK_Key_Valid CHECK (Key ~ '^[A-Za-z0-9-]+$'),
 	Route varchar(256) NOT NULL CONSTRAINT CK_Route_Valid CHECK (starts_with(Route, '/')),
 	HttpMethod varchar(7) NOT NULL CONSTRAINT CK_HttpMethod_Valid
 		CHECK (HttpMethod IN ('GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'HEAD', 'OPTIONS')),
 	StatusCode integer NOT NULL CONSTRAINT CK_StatusCode_Valid CHECK (StatusCode BETWEEN 100 AND 599),
-	ResponseHeaders jsonb,
+	ResponseHeaders jsonb CONSTRAINT CK_ResponseHeaders_Object CHECK (jsonb_typeof(ResponseHeaders) = 'object'),
 	ResponseBody text CONSTRAINT CK_ResponseBody_Size CHECK (octet_length(ResponseBody) <= 1048576),
 	ContentType varchar(256) CONSTRAINT CK_ContentType_Valid CHECK (ContentType ~ '^[^/;[:space:]]+/[^/;[:space:]]+ *(;.*)?$'),
 	CreatedAt timestamptz NOT NULL DEFAULT now(),
@@ -244,13 +247,14 @@ CREATE TABLE dms.IdempotencyKeys (
 	IsProcessed boolean NOT NULL DEFAULT false,
 	ProcessingCompletedAt timestamptz,
 	RequestFingerprint text,
-	CONSTRAINT UX_IdempotencyKey_Composite UNIQUE (Route, HttpMethod, Key),
+	CONSTRAINT UX_IdempotencyKey_Composite UNIQUE (Scope, Route, HttpMethod, Key),
 	CONSTRAINT CK_ExpiresAt_Greater_Than_CreatedAt CHECK (ExpiresAt > CreatedAt)
 ) WITH (fillfactor = 70)$ddl$),
 ($ddl$CREATE INDEX IX_IdempotencyKeys_ExpiresAt ON dms.IdempotencyKeys (ExpiresAt)$ddl$),
 ($ddl$CREATE INDEX IX_IdempotencyKeys_Route_CreatedAt ON dms.IdempotencyKeys (Route, CreatedAt DESC)$ddl$),
-($ddl$COMMENT ON TABLE dms.IdempotencyKeys IS 'requests that are to run once, and their answers'$ddl$),
+($ddl$COMMENT ON TABLE dms.IdempotencyKeys IS 'requests that must run only once, and their answers'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.IdempotencyKeys.Id IS 'id of the row'$ddl$),
+($ddl$COMMENT ON COLUMN dms.IdempotencyKeys.Scope IS 'whose key it is: request or endpoint, the calling role, and the value of dms.user if it was set'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.IdempotencyKeys.Key IS 'the key that the client chose'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.IdempotencyKeys.Route IS 'the decoded path of the request, without its query'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.IdempotencyKeys.HttpMethod IS 'the method of the request'$ddl$),
@@ -260,10 +264,10 @@ CREATE TABLE dms.IdempotencyKeys (
 ($ddl$COMMENT ON COLUMN dms.IdempotencyKeys.ContentType IS 'type of the body'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.IdempotencyKeys.CreatedAt IS 'when the key was first used; never changes'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.IdempotencyKeys.ClaimedAt IS 'when the request that has the key began'$ddl$),
-($ddl$COMMENT ON COLUMN dms.IdempotencyKeys.ExpiresAt IS 'when the key is free again'$ddl$),
-($ddl$COMMENT ON COLUMN dms.IdempotencyKeys.IsProcessed IS 'whether the answer is here'$ddl$),
-($ddl$COMMENT ON COLUMN dms.IdempotencyKeys.ProcessingCompletedAt IS 'when the answer came'$ddl$),
-($ddl$COMMENT ON COLUMN dms.IdempotencyKeys.RequestFingerprint IS 'what tells this request from others with the same key: SHA-256 of the body'$ddl$),
+($ddl$COMMENT ON COLUMN dms.IdempotencyKeys.ExpiresAt IS 'when the key becomes free again'$ddl$),
+($ddl$COMMENT ON COLUMN dms.IdempotencyKeys.IsProcessed IS 'whether the answer is stored'$ddl$),
+($ddl$COMMENT ON COLUMN dms.IdempotencyKeys.ProcessingCompletedAt IS 'when the answer was stored'$ddl$),
+($ddl$COMMENT ON COLUMN dms.IdempotencyKeys.RequestFingerprint IS 'distinguishes this request from others with the same key: SHA-256 of the body'$ddl$),
 ($ddl$
 CREATE FUNCTION dms.idempotencykeys_created_at() RETURNS trigger
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
@@ -278,7 +282,9 @@ CREATE TRIGGER idempotencykeys_created_at BEFORE UPDATE OF CreatedAt ON dms.Idem
 	FOR EACH ROW WHEN (OLD.CreatedAt IS DISTINCT FROM NEW.CreatedAt)
 	EXECUTE FUNCTION dms.idempotencykeys_created_at()$ddl$),
 
--- A raw delete queues behind who relies on the identity, like any other.
+-- A plain DELETE must wait for transactions that rely on the identity, as
+-- dms.delete_document() does.  Deleting the lock row conflicts with their share
+-- locks.
 ($ddl$
 CREATE FUNCTION dms.document_before_delete() RETURNS trigger
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
@@ -296,15 +302,16 @@ $core$;
 COMMENT ON FUNCTION dms.core_ddl() IS
 'the statements that create the core tables, in order';
 
--- Rows that only the engine writes are tied to dms.Document by triggers: a foreign
--- key from each of them would cost every insert a check, and every delete a search
--- in every root table of the schema.  A deploy passes the parts that follow from
--- its models: PL/pgSQL that deletes the rows of documents of one type (gone_ids,
--- gone_type), and the tables that lose all rows when dms.Document does.
+-- Rows that belong to a document are deleted by triggers on dms.Document.  Foreign
+-- keys instead would cost a check for every insert, and for every delete a search
+-- in every root table of the schema.  A deploy passes the parts that depend on its
+-- models: PL/pgSQL that deletes the rows of documents of one type (gone_ids,
+-- gone_type), and the tables to truncate with dms.Document.
 --
--- The plan for one document suits many, so the functions always use a generic plan
--- by index.  Documents of several types are cleared in one statement: they may refer
--- to each other, and foreign keys are checked at the end of a statement.
+-- A plan by index is right for one document and for many, so the functions always
+-- use a generic plan.  Documents of several types are cleared in one statement:
+-- they may refer to each other, and foreign keys are checked at the end of a
+-- statement.
 CREATE FUNCTION dms.trigger_ddl(clearing text, tables text) RETURNS SETOF text
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
@@ -343,7 +350,7 @@ BEGIN
 $ddl$ || clearing || $ddl$	RETURN NULL;
 END
 $body$$ddl$),
-($ddl$COMMENT ON FUNCTION dms.document_after_delete() IS 'clears what belonged to deleted documents'$ddl$),
+($ddl$COMMENT ON FUNCTION dms.document_after_delete() IS 'deletes the rows that belong to deleted documents'$ddl$),
 ($ddl$
 CREATE OR REPLACE TRIGGER document_after_delete AFTER DELETE ON dms.Document
 	REFERENCING OLD TABLE AS gone
@@ -358,13 +365,13 @@ BEGIN
 	RETURN NULL;
 END
 $body$$ddl$),
-($ddl$COMMENT ON FUNCTION dms.document_after_truncate() IS 'empties all that belongs to documents'$ddl$),
+($ddl$COMMENT ON FUNCTION dms.document_after_truncate() IS 'truncates all tables whose rows belong to documents'$ddl$),
 ($ddl$
 CREATE OR REPLACE TRIGGER document_after_truncate AFTER TRUNCATE ON dms.Document
 	FOR EACH STATEMENT EXECUTE FUNCTION dms.document_after_truncate()$ddl$)
 $trigger$;
 COMMENT ON FUNCTION dms.trigger_ddl(text, text) IS
-'the statements that create the triggers which clear what belongs to deleted documents, in order';
+'the statements that create the triggers which delete the rows that belong to deleted documents, in order';
 
 -- ---------------------------------------------------------------------------
 -- Deploying a schema.
@@ -374,19 +381,19 @@ CREATE FUNCTION dms.deploy_schema(VARIADIC schemas json[]) RETURNS text
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'dms_deploy_schema';
 COMMENT ON FUNCTION dms.deploy_schema(json[]) IS
-'deploys ApiSchema files, the core and its extensions together, and returns the hash of the whole; the same again changes nothing';
+'deploys ApiSchema files, the core together with its extensions, and returns the hash of the schema; deploying the same schema again changes nothing';
 
 CREATE FUNCTION dms.plan_schema(VARIADIC schemas json[]) RETURNS SETOF text
 LANGUAGE C STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'dms_plan_schema';
 COMMENT ON FUNCTION dms.plan_schema(json[]) IS
-'the DDL that deploying these ApiSchema files would run, one statement a row; runs nothing';
+'the DDL that deploying these ApiSchema files would run, one statement per row; runs nothing';
 
 CREATE FUNCTION dms.require_store() RETURNS void
 LANGUAGE C STABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'dms_require_store';
 COMMENT ON FUNCTION dms.require_store() IS
-'raises an error that says what to do where no schema is deployed';
+'raises an error that says what to do, if no schema is deployed';
 
 CREATE FUNCTION dms.instance_id() RETURNS uuid
 LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
@@ -400,7 +407,7 @@ COMMENT ON FUNCTION dms.instance_id() IS
 'the id of this store: made at the first deploy, kept by dump and restore';
 
 -- ---------------------------------------------------------------------------
--- What is deployed, for people.
+-- Introspection: descriptions of the deployed schema, for people.
 -- ---------------------------------------------------------------------------
 
 CREATE FUNCTION dms.resources()
@@ -419,17 +426,17 @@ RETURNS TABLE (part text, table_name text, name text, type text, nullable boolea
 LANGUAGE C STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'dms_describe_resource';
 COMMENT ON FUNCTION dms.describe_resource(text, text) IS
-'the tables and columns of a resource with their JSON paths and references, the rules that hold for it and who enforces them, and its query fields';
+'the tables and columns of a resource with their JSON paths and references, the rules that hold for it and how they are enforced, and its query fields';
 
 CREATE FUNCTION dms.schema_diagram(project text, resource text) RETURNS text
 LANGUAGE C STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'dms_schema_diagram';
 COMMENT ON FUNCTION dms.schema_diagram(text, text) IS
-'a Mermaid diagram of a resource: its tables, what it refers to, and what refers to it';
+'a Mermaid diagram of a resource: its tables, and the resources that it refers to and that refer to it';
 
 -- ---------------------------------------------------------------------------
--- Writing documents.  The body is json, not jsonb: only json still shows a key
--- that stands twice.  A jsonb column needs a cast: body::json.
+-- Writing documents.  The body is json, not jsonb, because only json preserves
+-- duplicate keys, which must be refused.  A jsonb column needs a cast: body::json.
 -- ---------------------------------------------------------------------------
 
 CREATE TYPE dms.write_result AS (
@@ -440,22 +447,22 @@ CREATE TYPE dms.write_result AS (
 	last_modified_at timestamptz
 );
 COMMENT ON TYPE dms.write_result IS
-'what a write did: inserted, updated or unchanged, and what the document is now';
+'the outcome of a write (inserted, updated or unchanged), and the ids and etag of the document';
 
--- Not strict: a NULL document is a mistake of the caller's, a NULL if_match is not.
+-- Not strict, because a NULL if_match is allowed, and a NULL document is an error.
 CREATE FUNCTION dms.upsert_document(project text, resource text, document json,
 	if_match bigint DEFAULT NULL) RETURNS dms.write_result
 LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'dms_upsert_document';
 COMMENT ON FUNCTION dms.upsert_document(text, text, json, bigint) IS
-'writes a document by its identity: inserts it, or updates the one that is there; with if_match only if its etag is that (a jsonb body needs ::json)';
+'writes a document by its identity: inserts it, or updates the one that exists; with if_match only if that has this etag (a jsonb body needs ::json)';
 
 CREATE FUNCTION dms.update_document(document_uuid uuid, document json,
 	if_match bigint DEFAULT NULL) RETURNS dms.write_result
 LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'dms_update_document';
 COMMENT ON FUNCTION dms.update_document(uuid, json, bigint) IS
-'writes a document by its id; its identity may change where the schema allows it (a jsonb body needs ::json)';
+'writes a document by its id; its identity may change if the schema allows it (a jsonb body needs ::json)';
 
 CREATE FUNCTION dms.update_documents(document_uuids uuid[], documents json[])
 RETURNS SETOF dms.write_result
@@ -468,46 +475,47 @@ CREATE FUNCTION dms.delete_document(document_uuid uuid, if_match bigint DEFAULT 
 LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'dms_delete_document';
 COMMENT ON FUNCTION dms.delete_document(uuid, bigint) IS
-'deletes a document that no other refers to; returns true, or raises an error that lists who refers to it';
+'deletes a document that no other refers to; returns true, or raises an error that counts the documents that do';
 
 CREATE FUNCTION dms.lock_identity_closure(seeds bigint[]) RETURNS SETOF bigint
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'dms_lock_identity_closure';
 COMMENT ON FUNCTION dms.lock_identity_closure(bigint[]) IS
-'locks documents, and all whose identities are made of theirs, for a change of identity in SQL of your own; returns what is locked';
+'locks documents, and all whose identities depend on theirs, for a change of identity by your own statements; returns the ids that are locked';
 
 CREATE FUNCTION dms.recompute_identities(document_ids bigint[]) RETURNS bigint
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'dms_recompute_identities';
 COMMENT ON FUNCTION dms.recompute_identities(bigint[]) IS
-'recomputes the ReferentialIds of documents from their rows; returns how many changed';
+'recomputes the ReferentialIds of documents from their rows; returns the number that changed';
 
 -- ---------------------------------------------------------------------------
--- Reading documents.  With the rights of the caller: grants and row-level
--- security apply.  Parallel unsafe: models are looked up in a newer snapshot.
+-- Reading documents.  These functions run with the rights of the caller, so
+-- grants and row-level security apply.  They are parallel unsafe, because models
+-- are looked up in a newer snapshot.
 -- ---------------------------------------------------------------------------
 
 CREATE FUNCTION dms.get_document(document_uuid uuid) RETURNS json
 LANGUAGE C STABLE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'dms_get_document';
 COMMENT ON FUNCTION dms.get_document(uuid) IS
-'the document of this id as JSON, with the current identities of what it refers to; NULL when there is none';
+'the document with this id as JSON, with the current identities of the documents that it refers to; NULL if there is none';
 
--- Not strict: without an "after" the page starts at the beginning.
+-- Not strict, because "after" is NULL for the first page.
 CREATE FUNCTION dms.query_documents(project text, resource text, filters jsonb DEFAULT '{}',
 	page_limit int DEFAULT 25, page_offset bigint DEFAULT 0, after uuid DEFAULT NULL)
 RETURNS SETOF json
 LANGUAGE C STABLE CALLED ON NULL INPUT PARALLEL UNSAFE ROWS 25
 AS 'MODULE_PATHNAME', 'dms_query_documents';
 COMMENT ON FUNCTION dms.query_documents(text, text, jsonb, int, bigint, uuid) IS
-'a page of the documents that match all filters, {"field": value or array of values}; "after" goes on behind a document at the same cost on any page';
+'a page of the documents that match all filters, {"field": value or array of values}; "after" continues after a document, at the same cost for every page';
 
 CREATE FUNCTION dms.count_documents(project text, resource text, filters jsonb DEFAULT '{}')
 RETURNS bigint
 LANGUAGE C STABLE CALLED ON NULL INPUT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'dms_count_documents';
 COMMENT ON FUNCTION dms.count_documents(text, text, jsonb) IS
-'how many documents match all filters';
+'the number of documents that match all filters';
 
 CREATE FUNCTION dms.referencing_documents(document_uuid uuid)
 RETURNS TABLE (referencingdocumentuuid uuid, referencingprojectname text,
@@ -515,17 +523,17 @@ RETURNS TABLE (referencingdocumentuuid uuid, referencingprojectname text,
 LANGUAGE C STABLE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'dms_referencing_documents';
 COMMENT ON FUNCTION dms.referencing_documents(uuid) IS
-'the documents that refer to this one, and the places that they do it from, by project, resource and id';
+'the documents that refer to this one, and the places of their references, by project, resource and id';
 
 CREATE FUNCTION dms.resolve(project text, resource text, identity json) RETURNS uuid
 LANGUAGE C STABLE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'dms_resolve';
 COMMENT ON FUNCTION dms.resolve(text, text, json) IS
-'the id of the document that has this identity, {"path or its last name": value}; NULL when there is none';
+'the id of the document that has this identity, {"path or its last name": value}; NULL if there is none';
 
 -- ---------------------------------------------------------------------------
--- Requests, for fronts that speak HTTP.  A reader may call these, too: what a
--- request writes needs EXECUTE on the verb that it stands for.
+-- Requests, for HTTP front ends.  Readers may call these functions, too: a
+-- request that writes needs EXECUTE on the function that it corresponds to.
 -- ---------------------------------------------------------------------------
 
 CREATE TYPE dms.response AS (
@@ -534,26 +542,27 @@ CREATE TYPE dms.response AS (
 	body json
 );
 COMMENT ON TYPE dms.response IS
-'the answer to a request: what a front sends back as it is';
+'the answer to a request, which an HTTP front end sends unchanged';
 
--- Not strict: a request without a body is one, and headers may be left out.
+-- Not strict, because a request need not have a body or headers.
 CREATE FUNCTION dms.handle_request(method text, path text, headers jsonb DEFAULT '{}',
 	body text DEFAULT NULL) RETURNS dms.response
 LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'dms_handle_request';
 COMMENT ON FUNCTION dms.handle_request(text, text, jsonb, text) IS
-'answers a request to /{project}/{endpoint}[/{id}][?query]; mistakes of the client are answers, errors are for the caller to retry or to know';
+'answers a request to /{project}/{endpoint}[/{id}][?query]; mistakes of the client are answers, and only failures that the caller should retry or report are raised as errors';
 
 CREATE FUNCTION dms.unavailable_response(headers jsonb) RETURNS dms.response
 LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED
 AS 'MODULE_PATHNAME', 'dms_unavailable_response';
 COMMENT ON FUNCTION dms.unavailable_response(jsonb) IS
-'the answer of dms.process_request() when all attempts were used up';
+'the answer of dms.process_request() when all attempts have failed';
 
--- Without a SET clause: a procedure that has one cannot end transactions.  So
--- every name and operator is qualified.  The commit at the start says at once,
--- and not only when there is something to retry, that a transaction block is
--- the wrong place.
+-- A procedure with a SET clause cannot end transactions, so this one has none, and
+-- every name and operator is qualified.  The COMMIT at the start fails inside a
+-- transaction block always, not only when a retry is needed.
+-- A request needs no more than READ COMMITTED.  At SERIALIZABLE its commit could
+-- fail, which is too late for a retry.
 CREATE PROCEDURE dms.process_request(method text, path text, headers jsonb, body text,
 	INOUT response dms.response DEFAULT NULL)
 LANGUAGE plpgsql
@@ -562,6 +571,7 @@ DECLARE
 	attempts CONSTANT integer := 3;
 BEGIN
 	COMMIT;
+	SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
 	FOR attempt IN 1 .. attempts LOOP
 		BEGIN
 			response := dms.handle_request(method, path, headers, body);
@@ -570,6 +580,7 @@ BEGIN
 			response := NULL;
 		END;
 		ROLLBACK;
+		SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
 		IF attempt OPERATOR(pg_catalog.<) attempts THEN
 			PERFORM pg_catalog.pg_sleep(pg_catalog.random() OPERATOR(pg_catalog.*) 0.05::pg_catalog.float8
 				OPERATOR(pg_catalog.*) (attempt OPERATOR(pg_catalog.*) attempt)::pg_catalog.float8);
@@ -579,11 +590,11 @@ BEGIN
 END
 $$;
 COMMENT ON PROCEDURE dms.process_request(text, text, jsonb, text, dms.response) IS
-'dms.handle_request() in a transaction of its own that is tried up to three times, with pauses of random length, when others are in the way; then the answer is 503';
+'dms.handle_request() in a transaction of its own; after a conflict with another transaction it is tried again, up to three times with random pauses, and then the answer is 503';
 
 -- ---------------------------------------------------------------------------
--- Idempotency keys, for fronts with endpoints of their own.  Requests above
--- use the same table.
+-- Idempotency keys, for HTTP front ends with endpoints of their own.  The
+-- requests above use the same table, with other keys.
 -- ---------------------------------------------------------------------------
 
 CREATE FUNCTION dms.idempotency_begin(route text, method text, key text,
@@ -592,31 +603,31 @@ RETURNS TABLE (state text, status_code integer, response_headers jsonb, response
 LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE ROWS 1
 AS 'MODULE_PATHNAME', 'dms_idempotency_begin';
 COMMENT ON FUNCTION dms.idempotency_begin(text, text, text, text, interval) IS
-'claims a key for a request: new (run it, then call dms.idempotency_complete()), done (with the answer that was given), running, or mismatch (the key was used with another fingerprint)';
+'claims a key for a request: new (run it, then call dms.idempotency_complete()), done (with the stored answer), running, or mismatch (the key was used with another fingerprint)';
 
 CREATE FUNCTION dms.idempotency_complete(route text, method text, key text, status_code integer,
 	response_headers jsonb, response_body text, content_type text) RETURNS void
 LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'dms_idempotency_complete';
 COMMENT ON FUNCTION dms.idempotency_complete(text, text, text, integer, jsonb, text, text) IS
-'keeps the answer to a request whose key was claimed, if its status is 2xx; else deletes the key, so that the request can be sent again';
+'stores the answer to a request whose key was claimed, if its status is 2xx; otherwise deletes the key, so that the request can be sent again';
 
 CREATE FUNCTION dms.purge_idempotency_keys() RETURNS bigint
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'dms_purge_idempotency_keys';
 COMMENT ON FUNCTION dms.purge_idempotency_keys() IS
-'deletes all idempotency keys that have expired, and returns how many there were';
+'deletes all idempotency keys that have expired; returns their number';
 
 CREATE FUNCTION dms.require_page(page integer, page_size integer) RETURNS void
 LANGUAGE C IMMUTABLE CALLED ON NULL INPUT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'dms_require_page';
 COMMENT ON FUNCTION dms.require_page(integer, integer) IS
-'raises an error where there cannot be such a page: both must be there, and not be negative';
+'raises an error if an argument is NULL or negative';
 
 CREATE FUNCTION dms.idempotency_keys(route text DEFAULT NULL, from_time timestamptz DEFAULT NULL,
 	to_time timestamptz DEFAULT NULL, status integer DEFAULT NULL, page integer DEFAULT 0,
 	page_size integer DEFAULT 50)
-RETURNS TABLE (id uuid, key text, http_route text, http_method text, status_code integer,
+RETURNS TABLE (id uuid, scope text, key text, http_route text, http_method text, status_code integer,
 	response_headers jsonb, response_body_bytes integer, content_type text, created_at timestamptz,
 	expires_at timestamptz, is_processed boolean, processing_completed_at timestamptz, is_expired boolean)
 LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
@@ -626,7 +637,7 @@ BEGIN
 	PERFORM dms.require_store();
 	PERFORM dms.require_page($5, $6);
 	RETURN QUERY
-	SELECT k.Id, k.Key::text, k.Route::text, k.HttpMethod::text, k.StatusCode, k.ResponseHeaders,
+	SELECT k.Id, k.Scope, k.Key::text, k.Route::text, k.HttpMethod::text, k.StatusCode, k.ResponseHeaders,
 		octet_length(k.ResponseBody), k.ContentType::text, k.CreatedAt, k.ExpiresAt, k.IsProcessed,
 		k.ProcessingCompletedAt, k.ExpiresAt <= clock_timestamp()
 	FROM dms.IdempotencyKeys AS k
@@ -637,11 +648,11 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION dms.idempotency_keys(text, timestamptz, timestamptz, integer, integer, integer) IS
-'the idempotency keys of a route, a time and a status (102: open requests), newest first, in pages from 0';
+'the idempotency keys of a route, a period and a status (102: open requests), newest first; pages are numbered from 0';
 
 -- ---------------------------------------------------------------------------
--- Checking the store.  The audit knows the stored models and the tables and
--- shares no code with the write path: what is wrong there must show here.
+-- Checking the store.  The audit reads the stored models and the tables and
+-- shares no code with the write path, so that it can find errors of the latter.
 -- ---------------------------------------------------------------------------
 
 CREATE FUNCTION dms.stored_identities(project text, resource text)
@@ -669,16 +680,16 @@ CREATE TYPE dms.audit_finding AS (
 	found text
 );
 COMMENT ON TYPE dms.audit_finding IS
-'something in the store that contradicts something else there';
+'a contradiction between rows of the store';
 
 CREATE FUNCTION dms.audit_scope(project text, resource text, document_uuid uuid)
 RETURNS TABLE (project_name text, resource_name text, document_id bigint)
 LANGUAGE C STABLE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'dms_audit_scope';
 COMMENT ON FUNCTION dms.audit_scope(text, text, uuid) IS
-'the resources that names or endpoint names in any case stand for, NULL for all and an abstract resource for its subclasses, and the document if there is to be one only';
+'the resources with a name or endpoint name (in any case; NULL: all; an abstract resource: its subclasses), and the document if only one is to be audited';
 
--- Descriptors of all types share a table.
+-- Descriptors of all types share a table, so those of one are selected by type.
 CREATE FUNCTION dms.audit_rows(model jsonb, only_document bigint) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
@@ -754,7 +765,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION dms.audit_edges(jsonb, bigint) IS
-'what is wrong with the reference edges of a resource''s documents: compares them with the foreign key columns';
+'compares the reference edges of a resource''s documents with the foreign key columns, and returns the differences';
 
 CREATE FUNCTION dms.audit_identities(model jsonb, only_document bigint) RETURNS SETOF dms.audit_finding
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
@@ -796,10 +807,10 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION dms.audit_identities(jsonb, bigint) IS
-'what is wrong with the ReferentialIds of a resource''s documents: compares them with the identities that the stored rows give';
+'compares the ReferentialIds of a resource''s documents with the identities computed from the stored rows, and returns the differences';
 
--- One pass counts what goes together; only where numbers differ, rows are
--- looked for.
+-- One pass counts the rows that belong together.  Only if the numbers differ are
+-- the rows themselves searched for.
 CREATE FUNCTION dms.audit_documents(model jsonb, only_document bigint, documents bigint)
 RETURNS SETOF dms.audit_finding
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
@@ -843,7 +854,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION dms.audit_documents(jsonb, bigint, bigint) IS
-'where root rows, documents and lock rows of a resource do not go together; documents is how many there are';
+'root rows, documents and lock rows of a resource that do not correspond; documents is their number in dms.Document';
 
 CREATE FUNCTION dms.audit_descriptors(types text[], only_document bigint) RETURNS SETOF dms.audit_finding
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
@@ -860,7 +871,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION dms.audit_descriptors(text[], bigint) IS
-'descriptors of these types whose URI is not their namespace and code value';
+'descriptors of these types whose URI does not consist of their namespace and code value';
 
 CREATE FUNCTION dms.audit_members(types text[], only_document bigint) RETURNS SETOF dms.audit_finding
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
@@ -892,7 +903,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION dms.audit_members(text[], bigint) IS
-'where the member tables of abstract resources differ from their views, for resources of these types';
+'differences between the member tables of abstract resources and their views, for resources of these types';
 
 CREATE FUNCTION dms.audit_orphans() RETURNS SETOF dms.audit_finding
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
@@ -944,7 +955,7 @@ $$;
 COMMENT ON FUNCTION dms.audit_orphans() IS
 'rows of core tables that belong to no document, or to no resource';
 
--- The counts come from one pass over dms.Document, not from one a resource.
+-- All counts come from a single pass over dms.Document, not from one per resource.
 CREATE FUNCTION dms.audit_store(project text, resource text, only_uuid uuid) RETURNS SETOF dms.audit_finding
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 SET row_security = off SET jit = off
@@ -999,12 +1010,12 @@ RETURNS TABLE (kind text, document_id bigint, document_uuid uuid, edge_source_ke
 LANGUAGE sql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS 'SELECT * FROM dms.audit_store($1, $2, $3)';
 COMMENT ON FUNCTION dms.audit(text, text, uuid) IS
-'everything in the store that contradicts something else there, of all documents, of a project, a resource or a document; no row means that all is well';
+'all contradictions between rows of the store, for all documents, a project, a resource or a document; no rows mean that there are none';
 
 -- The statements of dms.rebuild_edges() and dms.repair().  They run with the
--- rights of the store's owner, and only after the library looked at all code that
--- they would run, which it could not do if functions here ran them.  Their names
--- are resolved by the search_path of the functions below.
+-- rights of the store's owner, and only after the library has checked all code
+-- that they would run, which would not be possible if functions here ran them.
+-- Their names are resolved by the search_path of the functions below.
 CREATE FUNCTION dms.repair_edges_statement(wanted text, documents text) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $function$
@@ -1039,7 +1050,7 @@ SELECT count(*) FROM wrong
 $statement$, wanted, documents)
 $function$;
 COMMENT ON FUNCTION dms.repair_edges_statement(text, text) IS
-'the statement that makes the edges of the documents of a query what a query of references says, and counts those that were wrong';
+'the statement that makes the edges of the documents of one query equal to the references of another, and counts those that were wrong';
 
 CREATE FUNCTION dms.repair_members_statement(member_table text, member_view text) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
@@ -1055,7 +1066,7 @@ ON CONFLICT (documentid) DO UPDATE SET discriminator = EXCLUDED.discriminator
 $statement$, member_table, member_view)
 $function$;
 COMMENT ON FUNCTION dms.repair_members_statement(text, text) IS
-'the statement that makes the rows of documents $1 in the member table of an abstract resource what its view says';
+'the statement that makes the rows of documents $1 in the member table of an abstract resource equal to its view';
 
 CREATE FUNCTION dms.repair_statement(kind text) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
@@ -1081,7 +1092,7 @@ SET ProjectName = split_part(u.type, ':', 1), ResourceName = split_part(u.type, 
 FROM unnest($1, $2) AS u (id, type)
 WHERE d.DocumentId = u.id
 $statement$),
--- A descriptor may only have the name of another type on it.
+-- The row of a descriptor may exist with the name of another type.
 ('document_without_row', $statement$
 WITH typed AS (
 	UPDATE dms.Descriptor AS s SET Discriminator = concat(d.ProjectName, ':', d.ResourceName)
@@ -1126,13 +1137,13 @@ $statement$)) AS r (kind, statement)
 WHERE r.kind = $1
 $function$;
 COMMENT ON FUNCTION dms.repair_statement(text) IS
-'the statement that repairs findings of a kind: of documents $1, which should be of the types $2; NULL if no statement can';
+'the statement that repairs findings of a kind for documents $1, which should have the types $2; NULL if there is none';
 
 CREATE FUNCTION dms.rebuild_edges(project text DEFAULT NULL, resource text DEFAULT NULL) RETURNS bigint
 LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'dms_rebuild_edges';
 COMMENT ON FUNCTION dms.rebuild_edges(text, text) IS
-'makes the reference edges what the foreign key columns say, and returns how many were wrong; writers wait meanwhile';
+'makes the reference edges equal to the foreign key columns, and returns the number that were wrong; writers wait meanwhile';
 
 CREATE FUNCTION dms.repair(project text DEFAULT NULL, resource text DEFAULT NULL, document_uuid uuid DEFAULT NULL,
 	cascade boolean DEFAULT true)
@@ -1140,12 +1151,13 @@ RETURNS TABLE (kind text, mended bigint)
 LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'dms_repair';
 COMMENT ON FUNCTION dms.repair(text, text, uuid, boolean) IS
-'repairs what dms.audit() finds, and with cascade the identities that depend on it; returns how many findings of each kind were repaired, 0 for those that cannot be; writers wait meanwhile';
+'repairs the findings of dms.audit(), and with cascade the identities that depend on them; returns the number of findings of each kind that were repaired, 0 for kinds that cannot be; writers wait meanwhile';
 
 -- ---------------------------------------------------------------------------
--- Who may do what.  Each level includes the ones before it.  A function that
--- is in no level is for the owner of the extension alone.  Names stand for the
--- extension's own functions: dms.grant_access() looks them up among its members.
+-- Access levels.  Each level includes the ones before it.  A function that is in
+-- no level can be called by the owner of the extension only.  The names are those
+-- of the extension's own functions: dms.grant_access() looks them up among its
+-- members.
 -- ---------------------------------------------------------------------------
 
 CREATE FUNCTION dms.access_levels() RETURNS TABLE (level text, functions text[], tables text[])
@@ -1155,14 +1167,15 @@ VALUES
 ('public', '{uuid_v5, uuid_v7, referential_id, lower_invariant, access_levels, access_ddl,
 	access_grants, repair_statement, repair_edges_statement, repair_members_statement}'::text[],
 	'{}'::text[]),
--- Reading runs with the rights of the caller, who needs the tables for it; the
--- tables and views of resources are the readers' too.
+-- Reading runs with the rights of the caller, who therefore needs SELECT on these
+-- tables, and on the tables and views of resources.
 ('reader', '{require_store, instance_id, resources, describe_resource, schema_diagram, resolve, get_document,
 	query_documents, count_documents, referencing_documents, handle_request, process_request,
 	unavailable_response}',
 	'{store, document, referentialidentity, descriptor, edgesource, referenceedge,
 	effectiveschema, schemacomponent, resourcemodel}'),
--- Writing runs with the rights of the store's owner: a writer needs no table.
+-- Writing runs with the rights of the store's owner, so a writer needs no other
+-- tables.
 ('writer', '{upsert_document, update_document, update_documents, delete_document,
 	idempotency_begin, idempotency_complete}',
 	'{}'),
@@ -1174,7 +1187,7 @@ VALUES
 	'{identitylock, idempotencykeys}')
 $$;
 COMMENT ON FUNCTION dms.access_levels() IS
-'the functions and core tables that each level of access adds to the level before it; the only place that says so';
+'the functions and core tables that each level of access adds to the level before it';
 
 CREATE FUNCTION dms.access_grants() RETURNS TABLE (role name, level text)
 LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
@@ -1203,7 +1216,7 @@ FROM reached AS c JOIN pg_roles AS r ON r.oid = c.grantee
 ORDER BY r.rolname, c.place DESC
 $$;
 COMMENT ON FUNCTION dms.access_grants() IS
-'the roles that dms.grant_access() gave a level: those that have every function of it by a grant of their own';
+'the roles that have a level of access: those to which every function of it was granted directly';
 
 CREATE FUNCTION dms.access_ddl(role name, level text) RETURNS SETOF text
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
@@ -1246,16 +1259,17 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION dms.access_ddl(name, text) IS
-'the statements that give a role what a level of access (or none) needs of the store, and take away what is above it';
+'the statements that grant a role the rights on the store that a level of access (or none) needs, and revoke those of higher levels';
 
 CREATE FUNCTION dms.grant_access(role name, level text) RETURNS void
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'dms_grant_access';
 COMMENT ON FUNCTION dms.grant_access(name, text) IS
-'gives a role the level reader, writer or admin, no more and no less, on what is deployed and on what later deploys create; none takes it away';
+'gives a role exactly the level reader, writer or admin, on what is deployed and on what later deploys create; none revokes it';
 
--- Whoever created the extension may call everything, and may let others.  The
--- role is looked up: its name could end a text that it is put into.
+-- The role that created the extension may call all functions, and may grant the
+-- right to others.  The role is looked up in the catalogs and not substituted into
+-- this script, because its name could contain a quote.
 DO $$
 DECLARE
 	f record;

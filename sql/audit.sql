@@ -1,6 +1,6 @@
--- dms.audit(): everything in the store that contradicts something else there.
--- Each corruption below is made by hand, told by the audit, mended by
--- dms.repair(), and undone.
+-- dms.audit() reports contradictions between rows of the store.  Each kind of
+-- corruption below is made by hand, reported by the audit, repaired by
+-- dms.repair(), and rolled back.
 \set home :DBNAME
 CREATE DATABASE regress_audit TEMPLATE template0 ENCODING 'UTF8';
 \c regress_audit
@@ -19,10 +19,10 @@ SET client_min_messages = warning;
 SELECT dms.deploy_schema(:'schema') IS NOT NULL AS deployed;
 RESET client_min_messages;
 
--- An empty store is well.
+-- An empty store has no findings.
 SELECT * FROM dms.audit();
 
--- A few documents: 1 and 2 are descriptors, 3 and 4 organizations.
+-- A few documents: 1 and 2 are descriptors, 3 and 4 are organizations.
 SELECT document_id, outcome
 FROM (VALUES
 	(1, 'ColorDescriptor', '{"namespace": "uri://c", "codeValue": "Red", "shortDescription": "red"}'),
@@ -40,7 +40,7 @@ FROM (VALUES
 LATERAL dms.upsert_document('Cascade', d.resource, d.body::json)
 ORDER BY n;
 
--- A store that only the verbs have written to is well, whoever is asked for.
+-- A store that was written only by the functions has no findings, in any scope.
 SELECT * FROM dms.audit();
 SELECT * FROM dms.audit('cascade');
 SELECT * FROM dms.audit('CASCADE', 'OFFERINGS');
@@ -48,7 +48,7 @@ SELECT * FROM dms.audit(resource => 'Organization');
 SELECT a.* FROM dms.Document AS d, dms.audit(document_uuid => d.DocumentUuid) AS a WHERE d.DocumentId = 6;
 SELECT dms.rebuild_edges();
 
--- Names that nobody has.
+-- Names of resources and documents that do not exist.
 \set VERBOSITY sqlstate
 SELECT * FROM dms.audit('nowhere');
 SELECT * FROM dms.audit('Cascade', 'Nothing');
@@ -56,7 +56,7 @@ SELECT * FROM dms.audit(document_uuid => '00000000-0000-0000-0000-000000000000')
 SELECT dms.rebuild_edges('Cascade', 'Nothing');
 \set VERBOSITY default
 
--- What the findings below have in common.
+-- All findings, in a form that is the same in every run.
 CREATE VIEW finding AS
 SELECT kind, document_id AS id,
 	document_uuid IS NOT DISTINCT FROM (SELECT d.DocumentUuid FROM dms.Document AS d WHERE d.DocumentId = a.document_id)
@@ -68,11 +68,11 @@ FROM dms.audit() AS a ORDER BY kind COLLATE "C", document_id, edge_source_key CO
 -- Edges
 --
 
--- An edge is gone: one of the root table, one of a collection.
+-- An edge is missing: one of the root table, one of a collection.
 BEGIN;
 DELETE FROM dms.ReferenceEdge WHERE ParentDocumentId = 8;
 TABLE finding;
--- Each filter finds it, where it is.
+-- Each scope that includes the document finds it.
 SELECT kind, document_id FROM dms.audit('Cascade', 'notes');
 SELECT kind, document_id FROM dms.audit(document_uuid => (SELECT DocumentUuid FROM dms.Document WHERE DocumentId = 8));
 SELECT kind, document_id FROM dms.audit('Cascade', 'Offering');
@@ -82,7 +82,7 @@ SELECT * FROM dms.repair();
 TABLE finding;
 ROLLBACK;
 
--- The identity flag is wrong, either way.
+-- The identity flag is wrong, in either direction.
 BEGIN;
 UPDATE dms.ReferenceEdge SET IsIdentityComponent = NOT IsIdentityComponent WHERE ParentDocumentId IN (6, 8);
 TABLE finding;
@@ -92,8 +92,9 @@ SELECT * FROM dms.repair();
 TABLE finding;
 ROLLBACK;
 
--- Edges that no column tells of: a known source, one of another resource, an
--- unknown one, a child that is not there, and a parent that is not there.
+-- Edges without a reference column: with a known source, one of another
+-- resource and an unknown one, with a child that does not exist, and with a
+-- parent that does not exist.
 BEGIN;
 INSERT INTO dms.ReferenceEdge (ParentDocumentId, ChildDocumentId, EdgeSourceId, IsIdentityComponent)
 SELECT e.parent, e.child, COALESCE((SELECT EdgeSourceId FROM dms.EdgeSource WHERE EdgeSourceKey = e.source), 4711), e.flag
@@ -112,7 +113,7 @@ SELECT * FROM dms.repair();
 TABLE finding;
 ROLLBACK;
 
--- A source that a deploy wrote has another name, or none.
+-- A source that a deploy wrote has another name, or is missing.
 BEGIN;
 UPDATE dms.EdgeSource SET EdgeSourceKey = 'something else' WHERE EdgeSourceKey = 'Cascade.Session:docref:$.schoolReference';
 DELETE FROM dms.EdgeSource WHERE EdgeSourceKey = 'Cascade.Flag:desc:$.shapeDescriptor';
@@ -121,7 +122,8 @@ SELECT * FROM dms.repair();
 TABLE finding;
 ROLLBACK;
 
--- A reference column was changed by hand: the edge tells of the old document.
+-- A reference column was changed by hand, so the edge still has the old
+-- document.
 BEGIN;
 INSERT INTO cascade.organization_member VALUES (3000, 'Cascade:School');
 INSERT INTO cascade.school (documentid, schoolid, name) VALUES (3000, 30, 'West');
@@ -137,7 +139,7 @@ ROLLBACK;
 -- Identities
 --
 
--- A ReferentialId is altered; the primary one, and the one of the superclass.
+-- A ReferentialId is changed: the primary one, and that of the superclass.
 BEGIN;
 UPDATE dms.ReferentialIdentity SET ReferentialId = overlay(ReferentialId::text PLACING '00000000' FROM 1)::uuid
 WHERE DocumentId IN (3, 6) OR (DocumentId, ResourceName) = (1, 'ColorDescriptor');
@@ -146,7 +148,7 @@ SELECT * FROM dms.repair();
 TABLE finding;
 ROLLBACK;
 
--- One is missing, another one is there that should not be.
+-- One is missing, and there is another that should not exist.
 BEGIN;
 DELETE FROM dms.ReferentialIdentity WHERE DocumentId = 4 AND ResourceName = 'Organization';
 INSERT INTO dms.ReferentialIdentity VALUES ('11111111-1111-5111-8111-111111111111', 5, 'Cascade', 'Agency');
@@ -155,8 +157,8 @@ SELECT * FROM dms.repair();
 TABLE finding;
 ROLLBACK;
 
--- A key value was changed by hand: the identities of all that build on it
--- are not what they should be any more.
+-- A key value was changed by hand, so the identities of all documents that
+-- depend on it are wrong.
 BEGIN;
 UPDATE cascade.session SET sessionname = 'Spring' WHERE documentid = 5;
 TABLE finding;
@@ -164,7 +166,8 @@ SELECT * FROM dms.repair();
 TABLE finding;
 ROLLBACK;
 
--- A row is missing on the way to the values: there is no identity to compare.
+-- A row is missing on the way to the values, so there is no identity to
+-- compare.
 BEGIN;
 SET LOCAL session_replication_role = replica;
 DELETE FROM cascade.session WHERE documentid = 5;
@@ -177,8 +180,8 @@ ROLLBACK;
 -- Lock rows, members, descriptors
 --
 
--- A source that is lost stands in the way of changes only where the reference is a
--- part of an identity, and not in the way of mending it.
+-- A missing source prevents changes only where the reference is part of an
+-- identity, and it does not prevent the repair.
 \c
 BEGIN;
 DELETE FROM dms.EdgeSource WHERE EdgeSourceKey = 'Cascade.Note:docref:$.offerings[*].offeringReference';
@@ -200,8 +203,8 @@ SELECT * FROM dms.repair();
 TABLE finding;
 ROLLBACK;
 
--- Who meets an identity that was left behind says so, instead of looking for its
--- document without end.
+-- A write that finds an identity without a document raises an error, instead of
+-- searching for the document forever.
 BEGIN;
 SET LOCAL session_replication_role = replica;
 DELETE FROM dms.Document WHERE DocumentId = 5;
@@ -229,7 +232,7 @@ SELECT * FROM dms.repair();
 TABLE finding;
 ROLLBACK;
 
--- A descriptor of another type than its document.
+-- A descriptor has another type than its document.
 BEGIN;
 UPDATE dms.Descriptor SET Discriminator = 'Cascade:ColorDescriptor' WHERE DocumentId = 2;
 SELECT kind, id, expected, found FROM finding WHERE kind LIKE 'document%';
@@ -243,7 +246,7 @@ ROLLBACK;
 -- Orphans
 --
 
--- The document is gone, and all that belonged to it stayed.
+-- The document was deleted, and all rows that belong to it were left.
 BEGIN;
 SET LOCAL session_replication_role = replica;
 DELETE FROM dms.Document WHERE DocumentId = 7;
@@ -252,7 +255,7 @@ SELECT * FROM dms.repair();
 TABLE finding;
 ROLLBACK;
 
--- The same of a document that others refer to.
+-- The same for a document that others refer to.
 BEGIN;
 SET LOCAL session_replication_role = replica;
 DELETE FROM dms.Document WHERE DocumentId = 2;
@@ -261,7 +264,7 @@ SELECT * FROM dms.repair();
 TABLE finding;
 ROLLBACK;
 
--- The row is gone, and the document stayed.
+-- The row was deleted, and the document was left.
 BEGIN;
 SET LOCAL session_replication_role = replica;
 DELETE FROM cascade.flag WHERE documentid = 7;
@@ -272,7 +275,7 @@ SELECT * FROM dms.repair();
 TABLE finding;
 ROLLBACK;
 
--- Nobody knows the resource of a document.
+-- The resource of a document does not exist.
 BEGIN;
 INSERT INTO dms.Document (DocumentId, DocumentUuid, ProjectName, ResourceName, ResourceVersion)
 VALUES (995, dms.uuid_v7(), 'Cascade', 'Comet', '1');
@@ -281,10 +284,11 @@ SELECT * FROM dms.repair();
 TABLE finding;
 ROLLBACK;
 
--- All is well again.
+-- After all rollbacks there are no findings.
 TABLE finding;
 
--- Under a snapshot that is older than the gate, mending would do harm.
+-- A repair needs a snapshot that is newer than the closing of the gate: it
+-- would overwrite changes that it does not see.
 BEGIN ISOLATION LEVEL REPEATABLE READ;
 \set VERBOSITY terse
 SELECT dms.rebuild_edges();
@@ -295,7 +299,8 @@ SELECT dms.rebuild_edges();
 ROLLBACK;
 \set VERBOSITY default
 
--- Rows that a policy hides cannot be audited: that is told, and not overlooked.
+-- Rows that a policy hides cannot be audited, so the audit fails instead of
+-- skipping them.
 CREATE ROLE regress_auditor;
 SELECT dms.grant_access('regress_auditor', 'admin');
 ALTER TABLE cascade.note ENABLE ROW LEVEL SECURITY;
@@ -315,7 +320,8 @@ SET dms.verify_edges = on;
 SELECT outcome FROM dms.upsert_document('Cascade', 'Note', '{"noteId": 2, "schoolReference": {"schoolId": 10}}');
 SELECT outcome FROM dms.upsert_document('Cascade', 'Note', '{"noteId": 2}');
 SELECT outcome FROM dms.upsert_document('Cascade', 'School', '{"schoolId": 11, "name": "South"}');
--- It reads the columns back, so a trigger on the table cannot deceive it.
+-- The columns are read back, so a trigger on the table that changes them is
+-- noticed.
 CREATE FUNCTION mislead() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
 	NEW.school_documentid := (SELECT documentid FROM cascade.school WHERE schoolid = 11);
@@ -331,7 +337,7 @@ DROP TRIGGER mislead ON cascade.note;
 SELECT dms.rebuild_edges();
 TABLE finding;
 
--- A fraction of the writes is verified.
+-- The setting can be a fraction of the writes.
 SET dms.verify_edges = 0.5;
 SHOW dms.verify_edges;
 SET dms.verify_edges = 1;

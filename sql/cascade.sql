@@ -1,5 +1,6 @@
--- A changed identity reaches everything that depends on it: however many
--- documents that are, and whatever the owner of the store added to its tables.
+-- A change of identity reaches all documents that depend on it, however many
+-- there are, and regardless of what the owner of the store has added to its
+-- tables.
 \set database :DBNAME
 SET client_min_messages = warning;
 DROP DATABASE IF EXISTS dms_cascade;
@@ -37,7 +38,8 @@ SELECT put('Session', session('Fall')) AS large, put('Session', session('Spring'
 SELECT count(put('CourseOffering', offering('C' || n, 'Fall'))) FROM generate_series(1, 10050) AS n;
 SELECT count(put('CourseOffering', offering('C' || n, 'Spring'))) FROM generate_series(1, 3) AS n;
 
--- The offerings of each session: their etags, and how many are found by what they are called.
+-- The offerings of each session: their etags, and the number that are found by
+-- their current identities.
 CREATE VIEW offerings AS
 SELECT s.SessionName, count(*), min(d.Etag) AS etag, max(d.Etag) AS no_more,
 	count(i.ReferentialId) FILTER (WHERE i.ReferentialId = dms.referential_id('Ed-Fi', 'CourseOffering',
@@ -48,33 +50,35 @@ FROM edfi.CourseOffering AS o JOIN edfi.Session AS s ON s.DocumentId = o.Session
 GROUP BY 1 ORDER BY 1;
 SELECT * FROM offerings;
 
--- Does every index of the tables that a cascade writes have an entry for each row?
+-- Checks that all B-tree indexes of the tables that a cascade writes have an
+-- entry for each row.
 CREATE VIEW indexes AS
 SELECT count(bt_index_check(i.indexrelid, true)) AS sound FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid JOIN pg_am AS a ON a.oid = c.relam
 WHERE i.indrelid IN ('dms.Document'::regclass, 'dms.ReferentialIdentity'::regclass, 'dms.IdentityLock'::regclass) AND a.amname = 'btree';
 SELECT sound FROM indexes;
 
--- Large cascades say how far they went.
+-- A large cascade reports the number of documents that it reached.
 SET client_min_messages = notice;
 SELECT outcome, etag FROM dms.update_document(:'large', session('Autumn'));
 SET client_min_messages = warning;
 SELECT * FROM offerings;
 SELECT sound FROM indexes;
 SELECT * FROM dms.audit();
--- Ids that follow each other are read together; gaps between them are no end.
+-- Consecutive ids are read together; gaps between them must not end the scan.
 BEGIN;
 SELECT count(dms.delete_document(d.DocumentUuid)) FROM dms.Document AS d JOIN edfi.CourseOffering AS o USING (DocumentId)
 	JOIN edfi.Session AS s ON s.DocumentId = o.Session_DocumentId WHERE s.SessionName = 'Autumn' AND o.LocalCourseCode LIKE '%500';
 SELECT outcome FROM dms.update_document(:'large', session('Winter'));
 SELECT * FROM offerings;
 ROLLBACK;
--- The time of the last change grows with the etag.
+-- The time of the last change increases with the etag.
 SELECT count(*) FROM dms.Document WHERE Etag > 1 AND LastModifiedAt <= CreatedAt;
 
 --
--- What the owner adds to the tables holds for cascades.
+-- Triggers, rules, columns, constraints and indexes that the owner adds apply
+-- to cascades.
 --
--- Triggers see every row.
+-- Triggers fire for every row.
 BEGIN;
 CREATE FUNCTION tell() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -98,7 +102,7 @@ SELECT outcome FROM dms.update_document(:'small', session('Summer'));
 SELECT * FROM offerings WHERE SessionName = 'Summer';
 ROLLBACK;
 
--- Rules are followed.
+-- Rules are applied.
 BEGIN;
 CREATE TABLE log (what text, document bigint);
 CREATE RULE coming AS ON INSERT TO dms.ReferentialIdentity DO ALSO INSERT INTO log VALUES ('coming', NEW.DocumentId);
@@ -108,7 +112,7 @@ SELECT outcome FROM dms.update_document(:'small', session('Summer'));
 SELECT what, count(*) FROM log GROUP BY 1 ORDER BY 1;
 ROLLBACK;
 
--- Columns have their defaults, and what is generated is generated.
+-- New rows get the defaults of columns, and generated columns are computed.
 BEGIN;
 ALTER TABLE dms.ReferentialIdentity ADD Since text DEFAULT 'then';
 ALTER TABLE dms.ReferentialIdentity ALTER Since SET DEFAULT 'now';
@@ -117,7 +121,7 @@ SELECT outcome FROM dms.update_document(:'small', session('Summer'));
 SELECT d.ResourceName, i.Since, d.Etag, d.Twice FROM dms.ReferentialIdentity AS i JOIN dms.Document AS d USING (DocumentId)
 	JOIN edfi.CourseOffering AS o USING (DocumentId) JOIN edfi.Session AS s ON s.DocumentId = o.Session_DocumentId WHERE s.SessionName = 'Summer';
 ROLLBACK;
--- A column that was added without touching the rows keeps what they have.
+-- Rows keep the value of a column that was added without rewriting the table.
 BEGIN;
 ALTER TABLE dms.Document ADD Origin text DEFAULT 'before';
 ALTER TABLE dms.Document ALTER Origin SET DEFAULT 'after';
@@ -125,7 +129,7 @@ SELECT outcome FROM dms.update_document(:'small', session('Summer'));
 SELECT Origin, count(*) FROM dms.Document GROUP BY 1;
 ROLLBACK;
 
--- Columns round and refuse what is given them as they say.
+-- Values are converted to the types of the columns.
 BEGIN;
 ALTER TABLE dms.Document ALTER LastModifiedAt TYPE timestamptz(0);
 SELECT outcome FROM dms.update_document(:'small', session('Summer'));
@@ -137,7 +141,7 @@ SELECT outcome FROM dms.update_document(:'small', session('Summer'));
 SELECT octet_length(ResourceName), count(*) FROM dms.ReferentialIdentity GROUP BY 1;
 ROLLBACK;
 
--- Constraints refuse.
+-- Check constraints are enforced.
 BEGIN;
 ALTER TABLE dms.Document ADD CONSTRAINT offerings_stay CHECK (ResourceName <> 'CourseOffering' OR Etag < 2) NOT VALID;
 \set VERBOSITY terse
@@ -145,8 +149,8 @@ SELECT outcome FROM dms.update_document(:'small', session('Summer'));
 \set VERBOSITY default
 ROLLBACK;
 
--- Indexes of all kinds are kept: by what changes, by an expression, of some rows,
--- of another kind, judged at the end of the transaction.
+-- Indexes of all kinds are maintained: on changing columns, on an expression,
+-- partial, of another access method, and deferrable.
 BEGIN;
 CREATE INDEX by_etag ON dms.Document (Etag DESC, ResourceName) INCLUDE (DocumentUuid);
 SELECT outcome FROM dms.update_document(:'small', session('Summer'));
@@ -177,7 +181,7 @@ EXPLAIN (COSTS OFF) SELECT count(*) FROM dms.Document WHERE Etag = 2 AND Resourc
 SELECT count(*) FROM dms.Document WHERE Etag = 2 AND ResourceName = 'CourseOffering';
 ROLLBACK;
 
--- Tables can be published only with something to know their rows by.
+-- Published tables need a replica identity, as for any other UPDATE or DELETE.
 SET client_min_messages = error;
 BEGIN;
 ALTER TABLE dms.Document REPLICA IDENTITY NOTHING;
@@ -194,14 +198,14 @@ SELECT dms.recompute_identities(ARRAY[:wrong]);
 ROLLBACK;
 \set VERBOSITY default
 
--- A document that has lost its rows has no identity to be recomputed.
+-- A document whose rows are missing has no identity to be recomputed.
 BEGIN;
 DELETE FROM edfi.CourseOffering WHERE DocumentId = (SELECT max(DocumentId) FROM edfi.CourseOffering) RETURNING DocumentId AS lost \gset
 SELECT dms.recompute_identities(ARRAY[:lost]);
 ROLLBACK;
 
--- An identity that a document would get, and that another has against all rules, is
--- told with both documents.
+-- If raw SQL has given a document the identity that another one would get, the
+-- error names both.
 BEGIN;
 SET LOCAL client_min_messages = warning;
 UPDATE dms.ReferentialIdentity SET ReferentialId = dms.referential_id('Ed-Fi', 'CourseOffering',
@@ -223,7 +227,7 @@ END $$;
 \set VERBOSITY default
 ROLLBACK;
 
--- An etag that cannot grow is an error, as it would be in SQL.
+-- An etag that is exhausted is an error, as it would be in SQL.
 BEGIN;
 UPDATE dms.Document SET Etag = 9223372036854775807 FROM edfi.CourseOffering AS o JOIN edfi.Session AS s ON s.DocumentId = o.Session_DocumentId
 WHERE Document.DocumentId = o.DocumentId AND s.SessionName = 'Spring' AND o.LocalCourseCode = 'C2';
@@ -232,7 +236,7 @@ SELECT outcome FROM dms.update_document(:'small', session('Summer'));
 \set VERBOSITY default
 ROLLBACK;
 
--- After all that was undone, everything is as it was.
+-- After all rollbacks nothing has changed.
 SELECT * FROM offerings;
 SELECT sound FROM indexes;
 SELECT * FROM dms.audit();

@@ -1,5 +1,5 @@
--- What cannot be deployed is refused before anything is changed, and all that
--- is wrong is listed at once, each with its place.
+-- A schema that cannot be deployed is refused before anything is changed.  All
+-- of its faults are listed at once, each with its place.
 \set database :DBNAME
 SET client_min_messages = warning;
 DROP DATABASE IF EXISTS dms_deploy_refusals;
@@ -8,7 +8,7 @@ CREATE DATABASE dms_deploy_refusals TEMPLATE template0 ENCODING 'UTF8';
 SET client_min_messages = warning;
 CREATE EXTENSION dms;
 
--- A good schema and a good extension, to be spoiled.
+-- A valid schema and a valid extension, to be damaged below.
 \getenv top PG_ABS_SRCDIR
 \set file :top /examples/schemas/school.json
 \set school `cat :'file'`
@@ -16,7 +16,7 @@ CREATE EXTENSION dms;
 \set transport `cat :'file'`
 CREATE TABLE good AS SELECT :'school'::jsonb AS school, :'transport'::jsonb AS transport;
 
--- Tries a deploy and tells the error: SQLSTATE and message, then each place.
+-- Tries a deploy and returns the error: SQLSTATE and message, then each place.
 CREATE FUNCTION attempt(VARIADIC schemas json[]) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
 	state text; message text; detail text; hint text; context text; place text; texts json;
@@ -39,8 +39,8 @@ BEGIN
 	RETURN QUERY SELECT format('    %s', t) FROM json_array_elements_text(detail::json -> 'errors') AS t;
 END $$;
 
--- One edit of a file: a path from its root, or from a resource of it; NULL
--- takes away what is there.
+-- One edit of a file, at a path from its root or from one of its resources;
+-- NULL removes the value.
 CREATE FUNCTION edit(file jsonb, place text, value jsonb) RETURNS jsonb LANGUAGE sql AS $$
 	SELECT CASE WHEN value IS NULL THEN file #- steps ELSE jsonb_set(file, steps, value) END
 	FROM (SELECT CASE WHEN place LIKE '/%' THEN string_to_array(substr(place, 2), '/')
@@ -58,7 +58,7 @@ BEGIN
 	RETURN QUERY SELECT attempt(file::json);
 END $$;
 
--- Edits of the extension, deployed with a good core.
+-- Edits of the extension, deployed with a valid core.
 CREATE FUNCTION spoil_extension(VARIADIC edits text[]) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
 	file jsonb := (SELECT transport FROM good);
@@ -72,7 +72,7 @@ END $$;
 \pset tuples_only on
 \pset format unaligned
 
--- The two are good; every NULL is a mistake.
+-- Both are valid.  A NULL argument is an error.
 SELECT attempt(school::json, transport::json) FROM good;
 SELECT attempt(NULL);
 
@@ -85,12 +85,12 @@ SELECT attempt('"school"');
 SELECT attempt('null', '17');
 SELECT attempt('{}');
 SELECT attempt('{"apiSchemaVersion": 1, "projectSchema": []}');
--- The error as it is: the DETAIL is one JSON object.
+-- The error itself: the DETAIL is one JSON object.
 SELECT dms.deploy_schema('{"apiSchemaVersion": "1.0.0", "projectSchema": {}}');
--- PostgreSQL itself refuses what is not JSON, and says where.
+-- Text that is not JSON is refused by PostgreSQL, with its place.
 SELECT dms.deploy_schema('');
 SELECT dms.deploy_schema('{"apiSchemaVersion": "1.0.0", "projectSchema": }');
--- What a text cannot hold, and what has two meanings.
+-- Characters that text cannot contain, and duplicate keys.
 SELECT attempt('{"projectSchema": {"resourceSchemas": [{}, {"resourceName": "\u0000"}]}}');
 SELECT attempt('{"projectSchema": {"projectName": "A", "projectName": "B"}}');
 SELECT spoil('/apiSchemaVersion', NULL);
@@ -180,10 +180,10 @@ SELECT spoil('students/identityJsonPaths', '["$", "$[*]", "studentUniqueId", "$.
 SELECT spoil('students/identityJsonPaths', '["$.studentUniqueId", "$.shoeSize"]');
 SELECT spoil('students/identityJsonPaths', '["$.studentUniqueId", "$.addresses[*].city"]');
 SELECT spoil('students/identityJsonPaths', '["$.studentUniqueId", "$.studentUniqueId"]');
--- A value that may be missing identifies nothing.
+-- An optional value cannot be part of an identity.
 SELECT spoil('students/identityJsonPaths', '["$.studentUniqueId", "$.middleName"]');
 SELECT spoil('studentSchoolAssociations/jsonSchemaForInsert/required', '["entryDate", "studentReference", "entryGradeLevelDescriptor"]');
--- A reference identifies as a whole.
+-- A reference is part of an identity with all its values.
 SELECT spoil('sections/identityJsonPaths', '["$.courseOfferingReference.localCourseCode", "$.courseOfferingReference.schoolId", "$.sectionIdentifier"]',
 	'studentSectionAssociations', NULL, '/projectSchema/resourceNameMapping/StudentSectionAssociation', NULL,
 	'/projectSchema/caseInsensitiveEndpointNameMapping/studentsectionassociations', NULL);
@@ -197,8 +197,8 @@ SELECT spoil('students/identityJsonPaths', (SELECT jsonb_agg('$.key' || i)::text
 	'studentSectionAssociations', NULL, '/projectSchema/resourceNameMapping/StudentSectionAssociation', NULL,
 	'/projectSchema/caseInsensitiveEndpointNameMapping/studentsectionassociations', NULL);
 SELECT spoil('schoolYearTypes/identityJsonPaths', '["$.schoolYear", "$.schoolYearDescription"]');
--- Types of resources that identify each other: through others, and through
--- what an abstract resource can be.
+-- Resources must not identify each other in a cycle, neither through others nor
+-- through the subclasses of an abstract resource.
 SELECT attempt(jsonb_build_object('apiSchemaVersion', '1.0.0', 'projectSchema', jsonb_build_object(
 	'projectName', 'Ring', 'projectEndpointName', 'ring', 'projectVersion', '1', 'resourceSchemas', jsonb_object_agg(a || 's',
 		format('{"resourceName": "%1$s", "identityJsonPaths": ["$.%2$sReference.key"], "documentPathsMapping": {"Next": {
@@ -327,18 +327,18 @@ SELECT spoil_extension(:'extension' || '/_ext/properties/sample', '{"type": "obj
 SELECT spoil_extension(:'extension' || '/_ext/properties/transport/properties/_ext', '{"type": "object"}');
 SELECT spoil_extension('students/commonExtensionOverrides/0/insertionLocations', '["$.properties.pets.items", "$.properties.firstName", "x"]');
 SELECT spoil_extension('students/commonExtensionOverrides/0/projectEndpointName', '"ed-fi"');
--- What the core says of its own places is not for extensions to change.
+-- An extension cannot change properties of the core.
 SELECT spoil_extension('studentSchoolAssociations/relational', '{"nameOverrides": {"$.entryDate": "Since"}}',
 	'studentSchoolAssociations/decimalPropertyValidationInfos', '[{"path": "$.fullTimeEquivalency", "totalDigits": 3, "decimalPlaces": 1}]',
 	'studentSchoolAssociations/documentPathsMapping/Note', '{"isDescriptor": true, "isPartOfIdentity": false, "isReference": true, "isRequired": false,
 		"path": "$.exitNote", "projectName": "Ed-Fi", "resourceName": "TermDescriptor", "type": "string"}');
 SELECT spoil_extension('busRoutes/commonExtensionOverrides', (SELECT transport #>> '{projectSchema,resourceSchemas,students,commonExtensionOverrides}' FROM good));
--- One place that is described twice must be the same both times.
+-- A path that is described twice must have the same description both times.
 SELECT spoil_extension('students/jsonSchemaForInsert/properties', '{"addresses": {"type": "array", "items": {"type": "object", "properties":
 	{"_ext": {"type": "object", "properties": {"transport": {"type": "object", "properties": {"onBusRoute": {"type": "string"}}}}}}}}}');
 
 --
--- Several faults are told in one go, wherever they are.
+-- Several faults are reported at once, wherever they are.
 --
 SELECT attempt(edit(edit(edit(edit(school, 'students/identityJsonPaths', '["$.middleName"]'),
 		'sessions/documentPathsMapping/TermDescriptor/resourceName', '"Term"'),
@@ -349,7 +349,7 @@ SELECT attempt(edit(edit(edit(edit(school, 'students/identityJsonPaths', '["$.mi
 FROM good;
 
 --
--- What would deploy, and fail later
+-- Schemas that could be deployed, but would fail later
 --
 SELECT spoil('students/jsonSchemaForInsert/properties/ID', '{"type": "string"}');
 SELECT spoil('students/jsonSchemaForInsert/properties/height', '{"type": "number", "maximum": 1e1500, "minimum": 1e-1500}');
@@ -367,7 +367,7 @@ SELECT spoil('/projectSchema/abstractResources/EducationOrganization/identityJso
 SELECT spoil('/projectSchema/abstractResources/EducationOrganization/identityJsonPaths', '["$.discriminator"]');
 
 --
--- Nonsense of any size
+-- Arbitrary input of any size
 --
 SELECT attempt(('{"apiSchemaVersion": "' || repeat('x', 10000000) || '"}')::json);
 SELECT attempt(('[' || repeat('{"a": 1},', 1000000) || '{}]')::json);
@@ -379,7 +379,7 @@ EXCEPTION WHEN statement_too_complex THEN
 	RAISE WARNING 'too deep, even for json';
 END $$;
 
--- Nothing was left behind by any of this.
+-- None of these attempts has left anything.
 \pset tuples_only off
 \pset format aligned
 SELECT nspname FROM pg_namespace WHERE nspname IN ('edfi', 'transport');

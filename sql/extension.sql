@@ -1,5 +1,5 @@
--- The extension is code and the data is yours: it can be dropped and created
--- again at any time, and it describes itself.
+-- The extension is code only.  It can be dropped and created again at any time,
+-- and it describes itself.
 
 CREATE EXTENSION dms;
 SELECT extname, extversion, nspname, extrelocatable
@@ -8,12 +8,12 @@ WHERE extname = 'dms';
 DROP EXTENSION dms;
 CREATE EXTENSION dms;
 
--- A database owner may install it, without being superuser.
+-- A database owner who is not superuser can install it.
 SELECT superuser, trusted, relocatable, schema
 FROM pg_available_extension_versions
 WHERE name = 'dms' AND version = '1.0';
 
--- It holds functions and types, but no data: nothing that a dump could lose.
+-- It has functions and types, but no tables that a dump would miss.
 SELECT c.relname, c.relkind
 FROM pg_depend d JOIN pg_class c ON d.classid = 'pg_class'::regclass AND d.objid = c.oid
 WHERE d.deptype = 'e'
@@ -29,8 +29,8 @@ WHERE d.deptype = 'e'
   AND d.refclassid = 'pg_extension'::regclass
   AND d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'dms');
 
--- Every object of the extension has a comment.  (PostgreSQL 17 counts the array
--- types of its types among them; nobody would comment on those.)
+-- Every object of the extension has a comment.  (From PostgreSQL 17 on, array
+-- types are members of an extension as well; they need none.)
 SELECT o.type, o.identity
 FROM pg_depend d,
      LATERAL pg_identify_object(d.classid, d.objid, d.objsubid) AS o
@@ -46,15 +46,16 @@ SELECT signature FROM dms_function
 WHERE pronargs > 0 AND (proargnames IS NULL OR '' = ANY (proargnames))
 ORDER BY signature::text;
 
--- Functions in SQL and PL languages do not trust the caller's search path.  A
--- procedure that ends transactions cannot set its own, and qualifies every name.
+-- Functions in SQL and PL languages do not rely on the caller's search path.  A
+-- procedure that ends transactions cannot set its own, and qualifies every
+-- name.
 SELECT signature FROM dms_function
 WHERE prolang <> (SELECT oid FROM pg_language WHERE lanname = 'c')
   AND NOT COALESCE(proconfig @> ARRAY['search_path=pg_catalog, pg_temp'], false)
 ORDER BY signature::text;
 
--- Pure functions may be called by everybody, others by those who were granted
--- the right to.
+-- Functions without access to data may be called by PUBLIC, others only by
+-- roles to which they were granted.
 SELECT signature, provolatile AS volatile, proisstrict AS strict, proparallel AS parallel
 FROM dms_function
 WHERE has_function_privilege('public', oid, 'EXECUTE')

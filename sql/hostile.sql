@@ -1,5 +1,5 @@
--- A hostile search path changes nothing: our statements find what they mean,
--- and never what somebody put in front of it.
+-- A hostile search path has no effect: statements of the extension find the
+-- objects that they mean, and never those of a schema that precedes them.
 \set home :DBNAME
 CREATE ROLE regress_hostile;
 CREATE DATABASE regress_hostile TEMPLATE template0 ENCODING 'UTF8';
@@ -7,7 +7,7 @@ CREATE DATABASE regress_hostile TEMPLATE template0 ENCODING 'UTF8';
 CREATE SCHEMA evil AUTHORIZATION regress_hostile;
 GRANT USAGE ON SCHEMA evil TO PUBLIC;
 
--- Everything that a statement might find by an unqualified name: operators,
+-- Everything that a statement could find by an unqualified name: operators,
 -- functions, types and tables.
 SET SESSION AUTHORIZATION regress_hostile;
 DO $$
@@ -59,25 +59,27 @@ SELECT count(*) > 50 AS functions FROM pg_proc AS p WHERE p.pronamespace = 'evil
 \set file :directory /test/schemas/cascade.json
 \set schema `cat :'file'`
 
--- The traps work, on those who do not look where they step.
+-- The traps work for statements that do not qualify names.
 \set VERBOSITY terse
 SET search_path = evil, pg_catalog;
 SELECT 1 = 1 AS careless;
 SELECT lower('CARELESS');
 
--- Deploying, by one who has much to lose.
+-- Deploying, as a superuser.
 CREATE EXTENSION dms;
 SET client_min_messages = warning;
 SELECT pg_catalog.length(dms.deploy_schema(:'schema')) AS deployed;
 RESET client_min_messages;
 SELECT dms.grant_access('regress_hostile', 'admin');
 
--- Nothing was trapped in what the deploy made: triggers, views, checks.
+-- The objects that the deploy made (triggers, views, checks) use none of the
+-- traps.
 SET SESSION AUTHORIZATION regress_hostile;
 SET search_path = evil, pg_catalog;
 SELECT role, level FROM dms.access_grants();
 
--- Writing: insert, update, unchanged, refused, renamed with all that follows.
+-- Writing: insert, update, unchanged, refused, and a change of identity with
+-- its cascade.
 SELECT outcome FROM dms.upsert_document('Cascade', 'ColorDescriptor',
 	'{"namespace": "uri://c", "codeValue": "Red", "shortDescription": "red", "effectiveBeginDate": "2025-01-31"}');
 SELECT outcome, document_uuid AS school FROM dms.upsert_document('CASCADE', 'SCHOOLS', '{"schoolId": 10, "name": "North"}') \gset
@@ -115,7 +117,7 @@ SELECT endpoint FROM dms.resources() LIMIT 1;
 SELECT part, name FROM dms.describe_resource('Cascade', 'Note') LIMIT 1;
 SELECT pg_catalog.left(dms.schema_diagram('Cascade', 'Note'), 9);
 
--- Checking and mending.
+-- Audit and repair.
 SELECT kind FROM dms.audit();
 SELECT kind FROM dms.audit('Cascade', 'Note', :'note');
 SELECT dms.rebuild_edges();
@@ -127,15 +129,15 @@ SELECT pg_catalog.length(dms.deploy_schema(:'schema')) AS deployed;
 SELECT * FROM dms.plan_schema(:'schema');
 SELECT dms.delete_document(:'note');
 
--- Raw deletes by the owner run the store's own triggers.
+-- A plain DELETE by the owner runs the triggers of the store.
 RESET SESSION AUTHORIZATION;
 SET search_path = evil, pg_catalog;
 DELETE FROM dms.Document WHERE DocumentUuid OPERATOR(pg_catalog.=) :'offering';
 SELECT kind FROM dms.audit();
 RESET search_path;
 
--- The owner may alter the tables.  A value of another type than the model says is
--- refused, never taken for what it is not.
+-- The owner may alter the tables.  A value whose type differs from the model is
+-- refused, and never misinterpreted.
 BEGIN;
 ALTER TABLE cascade.Session ALTER SessionName TYPE integer USING 1;
 SELECT dms.get_document(:'session');

@@ -1,7 +1,7 @@
--- The owner of the store may put something else in the place of a table: a view
--- that gives other rows than it is asked for, or NULLs, or rows twice, or a table
--- that others inherit from.  Whatever it gives, calls end with an answer or with an
--- error that has a reason, and the server lives.
+-- The owner of the store can replace a table: by a view that returns other rows
+-- than those that were asked for, NULLs, or duplicates, or by a table that
+-- others inherit from.  In all cases, calls return a result or raise an error
+-- that gives the reason, and the server does not crash.
 \set home :DBNAME
 CREATE ROLE regress_impostor;
 CREATE DATABASE regress_impostor TEMPLATE template0 ENCODING 'UTF8' OWNER regress_impostor;
@@ -15,8 +15,9 @@ CREATE EXTENSION dms;
 SELECT length(dms.deploy_schema(:'schema')) AS deployed;
 CREATE SCHEMA impostor;
 
--- Returns an id the first time that it is asked for it, and another one the next:
--- what a view is filtered by is not what it gives.
+-- Returns an id when it is first called for it, and another one the next time,
+-- so that the rows of a view do not satisfy the condition that it was filtered
+-- by.
 CREATE FUNCTION impostor.lie(id bigint) RETURNS bigint LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
 	IF current_setting('impostor.last', true) = id::text THEN
@@ -84,8 +85,8 @@ BEGIN
 	(format('SELECT dms.delete_document(%L)', school.document_uuid));
 END $$;
 
--- Makes all calls, each undone, and returns those that end in an error which gives
--- no reason: neither a state of the store that is refused, nor an argument.
+-- Makes all calls, rolling back each, and returns those that raise an
+-- unexpected error: neither data corruption nor an invalid argument.
 CREATE FUNCTION impostor.make_calls(OUT answered integer, OUT refused integer, OUT unfair text) LANGUAGE plpgsql AS $$
 DECLARE
 	call record;
@@ -110,7 +111,7 @@ BEGIN
 END $$;
 SELECT answered > 30 AS answered, refused, unfair FROM impostor.make_calls();
 
--- The tables of the store, and for each what is put in its place.  To be undone.
+-- The tables of the store, and the replacements of each, to be rolled back.
 CREATE FUNCTION impostor.columns(relation regclass, changed name, instead text) RETURNS text LANGUAGE sql STABLE
 RETURN (SELECT string_agg(CASE WHEN a.attname = changed THEN format('%s AS %I', replace(instead, '?', format('t.%I', a.attname)), a.attname)
 		ELSE format('t.%I', a.attname) END, ', ' ORDER BY a.attnum)
@@ -140,7 +141,7 @@ EXCEPTION WHEN SQLSTATE 'ZZZZZ' THEN
 	NULL;
 END $$;
 
--- Without its constraints, a table can hold NULL where none should be.
+-- Without its constraints, a table can contain NULL in any column.
 CREATE FUNCTION impostor.lose_value(relation regclass, changed name, OUT answered integer, OUT refused integer, OUT unfair text)
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -170,24 +171,25 @@ SELECT t.relation, a.attname, a.atttypid, format_type(a.atttypid, a.atttypmod) A
 FROM impostor.tables AS t JOIN pg_attribute AS a ON a.attrelid = t.relation
 WHERE a.attnum > 0 AND NOT a.attisdropped;
 
--- Ids that are not what was asked for.
+-- Ids that were not asked for.
 SELECT count(*) AS tried, bool_or(r.refused > 10) AS noticed, string_agg(r.unfair, E'\n') AS unfair
 FROM impostor.columns AS c, LATERAL impostor.replace_by(c.relation,
 	'SELECT ' || impostor.columns(c.relation, c.attname, 'impostor.lie(?)') || ' FROM @ AS t') AS r
 WHERE c.atttypid IN ('bigint'::regtype, 'uuid'::regtype);
--- NULL in the place of every value, by a view and by a table that lost its constraints.
+-- NULL instead of every value, from a view and from a table without
+-- constraints.
 SELECT count(*) AS tried, bool_or(r.refused > 10) AS noticed, string_agg(r.unfair, E'\n') AS unfair
 FROM impostor.columns AS c, LATERAL impostor.replace_by(c.relation,
 	'SELECT ' || impostor.columns(c.relation, c.attname, 'NULL::' || c.type) || ' FROM @ AS t') AS r;
 SELECT count(*) AS tried, bool_or(r.refused > 10) AS noticed, string_agg(r.unfair, E'\n') AS unfair
 FROM impostor.columns AS c, LATERAL impostor.lose_value(c.relation, c.attname) AS r;
--- Rows twice, and rows of tables that inherit.
+-- Duplicate rows, and rows of tables that inherit.
 SELECT count(*) AS tried, string_agg(r.unfair, E'\n') AS unfair
 FROM impostor.tables AS t, LATERAL impostor.replace_by(t.relation, 'SELECT * FROM @ UNION ALL SELECT * FROM @') AS r;
 SELECT count(*) AS tried, string_agg(r.unfair, E'\n') AS unfair
 FROM impostor.tables AS t, LATERAL impostor.inherit(t.relation) AS r;
 
--- All of it was undone.
+-- After all rollbacks nothing has changed.
 SELECT answered > 30 AS answered, refused, unfair FROM impostor.make_calls();
 SELECT kind FROM dms.audit();
 

@@ -1,4 +1,5 @@
--- Idempotency keys: a request that is sent again is not run again.
+-- Idempotency keys: a request that is sent again with the same key is not run
+-- again.
 SET client_min_messages = warning;
 DROP DATABASE IF EXISTS dms_idempotency;
 CREATE DATABASE dms_idempotency TEMPLATE template0 ENCODING 'UTF8';
@@ -24,21 +25,23 @@ CREATE FUNCTION student(id text, name text DEFAULT 'Ada') RETURNS text LANGUAGE 
 	SELECT json_build_object('studentUniqueId', id, 'firstName', name, 'lastSurname', 'King', 'birthDate', '2014-02-03')::text
 $$;
 
--- The first answer is given again, headers and all: still 201, and still etag 1.
+-- The first answer is repeated, including its headers: still 201, and still
+-- etag 1.
 SELECT request('POST', '/ed-fi/students', 'k1', student('1'));
 SELECT count(DISTINCT (dms.handle_request('POST', '/ed-fi/students', '{"idempotency-key": "k1"}', student('1')))::text) AS answers
 FROM generate_series(1, 3);
 SELECT status FROM dms.handle_request('POST', '/ed-fi/students', '{}', student('1', 'Augusta'));
 SELECT request('POST', '/ed-fi/students', 'k1', student('1'));
 SELECT Etag FROM dms.Document;
--- Without the key it is a request like any other.
+-- Without the key the request is run again.
 SELECT status FROM dms.handle_request('POST', '/ed-fi/students', '{}', student('1'));
 SELECT plain(concat_ws(' ', Key, Route, HttpMethod, StatusCode, ResponseHeaders, ResponseBody, IsProcessed, length(RequestFingerprint), ExpiresAt - ClaimedAt > '23:59:59'))
 FROM dms.IdempotencyKeys;
 
--- Another body is another request.
+-- The same key with another body is refused.
 SELECT status, body - 'correlationId' FROM (SELECT status, body::jsonb FROM dms.handle_request('POST', '/ed-fi/students', '{"idempotency-key": "k1"}', student('2'))) AS r;
--- The key of another path or method is another key; the query is no part of the path, the spelling is.
+-- A key belongs to a path and a method.  The query is not part of the path, but
+-- its spelling is.
 SELECT request('POST', '/ed-fi/students?x=1', 'k1', student('1'));
 SELECT request('POST', '/ed-fi/stude%6Ets', 'k1', student('1'));
 SELECT request('POST', '/ed-fi/STUDENTS', 'k1', student('1'));
@@ -50,14 +53,16 @@ SELECT request('DELETE', '/ed-fi/students/' || :'ada', 'k1');
 SELECT request('DELETE', '/ed-fi/students/' || :'ada', 'k2');
 SELECT Route = '/ed-fi/students' AS same_route, HttpMethod, Key, StatusCode FROM dms.IdempotencyKeys ORDER BY Id;
 
--- Keys on what only reads are ignored, and so are keys of what is refused before it is run.
+-- Keys of requests that only read are ignored, and so are those of requests
+-- that are refused before they are run.
 SELECT status FROM dms.handle_request('GET', '/ed-fi/students', '{"Idempotency-Key": "k1"}');
 SELECT status FROM dms.handle_request('GET', '/ed-fi/students', '{"Idempotency-Key": "not one!"}');
 SELECT request('PATCH', '/ed-fi/students', 'k1', '{}');
 SELECT request('POST', '/', 'k1', '{}');
 SELECT count(*) FROM dms.IdempotencyKeys;
 
--- Only success is kept: when the world is right, the same request with the same key succeeds.
+-- Only successful answers are kept: after the cause of a failure is gone, the
+-- same request with the same key succeeds.
 SELECT request('POST', '/ed-fi/classPeriods', 'k3', '{"classPeriodName": "first", "schoolReference": {"schoolId": 1}}');
 SELECT request('POST', '/ed-fi/nothing', 'k3', '{}');
 SELECT request('PUT', '/ed-fi/students', 'k3', '{}');
@@ -66,20 +71,20 @@ SELECT status FROM dms.handle_request('POST', '/ed-fi/gradeLevelDescriptors', '{
 SELECT status FROM dms.handle_request('POST', '/ed-fi/schools', '{}', '{"schoolId": 1, "nameOfInstitution": "S", "gradeLevels": [{"gradeLevelDescriptor": "uri://g#10"}]}');
 SELECT request('POST', '/ed-fi/classPeriods', 'k3', '{"classPeriodName": "first", "schoolReference": {"schoolId": 1}}');
 
--- Keys that are none.
+-- Invalid keys.
 SELECT request('POST', '/ed-fi/students', 'a b', student('1'));
 SELECT k, request('POST', '/ed-fi/students', k, student('9')) FROM unnest(ARRAY['ü', 'a_b', repeat('k', 129), '', ' ']) AS k;
 SELECT request('POST', '/ed-fi/students', repeat('k', 128), student('3'));
 SELECT request('POST', '/ed-fi/' || repeat('s', 250), 'k1', student('1'));
 SELECT status FROM dms.handle_request('POST', '/ed-fi/students', '{"Idempotency-Key": ["k", "l"]}', student('1'));
 
--- What is rolled back was never claimed.
+-- A rollback also undoes the claim.
 BEGIN;
 SELECT request('POST', '/ed-fi/students', 'k4', student('4'));
 ROLLBACK;
 SELECT request('POST', '/ed-fi/students', 'k4', student('4', 'Other'));
 
--- A key that has expired is free.
+-- An expired key is free.
 SELECT request('POST', '/ed-fi/students', 'k5', student('5'));
 UPDATE dms.IdempotencyKeys SET ExpiresAt = clock_timestamp() WHERE Key = 'k5';
 SELECT request('POST', '/ed-fi/students', 'k5', student('5', 'Later'));
@@ -89,7 +94,8 @@ SELECT request('POST', '/ed-fi/students', 'k6', student('6'));
 RESET dms.idempotency_ttl;
 SELECT ExpiresAt - ClaimedAt < '01:00:01' FROM dms.IdempotencyKeys WHERE Key = 'k6';
 
--- For endpoints of one's own.  Nothing here takes an hour.
+-- The functions for endpoints of a front end.  The lease is long enough for
+-- this test.
 SET dms.idempotency_lease = '1h';
 SELECT * FROM dms.idempotency_begin('/mine', 'POST', 'm1', 'print');
 SELECT * FROM dms.idempotency_begin('/mine', 'POST', 'm1', 'print');
@@ -99,27 +105,72 @@ SELECT dms.idempotency_complete('/mine', 'POST', 'm1', 201, '{"Location": "/mine
 SELECT * FROM dms.idempotency_begin('/mine', 'POST', 'm1', 'print');
 SELECT * FROM dms.idempotency_begin('/mine', 'POST', 'm1');
 SELECT * FROM dms.idempotency_begin('/mine', 'POST', 'm1', 'other');
--- What did not succeed lets go of the key.
+-- An answer that is not a success releases the key.
 SELECT state FROM dms.idempotency_begin('/mine', 'PATCH', 'm1');
 SELECT dms.idempotency_complete('/mine', 'PATCH', 'm1', 500, NULL, NULL, NULL);
 SELECT state FROM dms.idempotency_begin('/mine', 'PATCH', 'm1');
--- Who is silent for too long loses it.
+-- A request that is not completed within the lease loses the key.
 UPDATE dms.IdempotencyKeys SET ClaimedAt = ClaimedAt - interval '3601 s' WHERE HttpMethod = 'PATCH' AND Key = 'm1';
 SELECT state FROM dms.idempotency_begin('/mine', 'PATCH', 'm1');
 SELECT state FROM dms.idempotency_begin('/mine', 'PATCH', 'm1');
--- An answer that is too large is not cut off: the replay says that it is not there.
+-- An answer that is too large is not truncated: the replay has no body.
 SELECT state FROM dms.idempotency_begin('/mine', 'PUT', 'm2', ttl => '1 hour');
 SELECT dms.idempotency_complete('/mine', 'PUT', 'm2', 200, '{"ETag": "x"}', repeat('x', 1536 * 1024), 'text/plain');
 SELECT * FROM dms.idempotency_begin('/mine', 'PUT', 'm2');
 SELECT state FROM dms.idempotency_begin('/mine', 'PUT', 'm3');
 SELECT dms.idempotency_complete('/mine', 'PUT', 'm3', 200, '{"ETag": "x"}', repeat('x', 1024 * 1024), 'text/plain');
 SELECT response_headers, length(response_body) FROM dms.idempotency_begin('/mine', 'PUT', 'm3');
--- A request for a key that such an endpoint has open may be tried again.
+-- Once there is a fingerprint it must be given.  A request does not meet the keys of such endpoints.
+SELECT state FROM dms.idempotency_begin('/ed-fi/students', 'POST', 'm4', 'print');
 SELECT state FROM dms.idempotency_begin('/ed-fi/students', 'POST', 'm4');
-\set VERBOSITY sqlstate
 SELECT request('POST', '/ed-fi/students', 'm4', student('7'));
+SELECT Scope, StatusCode FROM dms.IdempotencyKeys WHERE Key = 'm4' ORDER BY Scope;
 
--- Arguments that are none.
+-- A key belongs to the role that uses it: nobody else is given its answer, or can forge one.
+CREATE ROLE dms_idempotency_a;
+CREATE ROLE "dms idempotency:b";
+SELECT dms.grant_access(r, 'writer') FROM unnest(ARRAY['dms_idempotency_a', 'dms idempotency:b']) AS r;
+GRANT EXECUTE ON FUNCTION request(text, text, text, text), student(text, text), plain(text) TO PUBLIC;
+SET ROLE "dms idempotency:b";
+SELECT state FROM dms.idempotency_begin('/ed-fi/students', 'POST', 'next', encode(sha256(student('20')::bytea), 'hex'));
+SELECT dms.idempotency_complete('/ed-fi/students', 'POST', 'next', 201, '{"Location": "/evil"}', '<script>', 'text/html');
+SET ROLE dms_idempotency_a;
+SELECT request('POST', '/ed-fi/students', 'next', student('20'));
+SELECT state FROM dms.idempotency_begin('/mine', 'POST', 'a');
+SELECT dms.idempotency_complete('/mine', 'POST', 'a', 200, NULL, 'secret', 'text/plain');
+SET ROLE "dms idempotency:b";
+SELECT state, response_body FROM dms.idempotency_begin('/mine', 'POST', 'a');
+SELECT request('POST', '/ed-fi/students', 'next', student('20', 'Eve'));
+-- It also belongs to the user that the front acts for.
+SELECT set_config('dms.user', 'u1', false);
+SELECT state FROM dms.idempotency_begin('/mine', 'POST', 'a');
+SELECT set_config('dms.user', 'u2', false);
+SELECT state FROM dms.idempotency_begin('/mine', 'POST', 'a');
+SELECT set_config('dms.user', '', false);
+RESET ROLE;
+SELECT Scope, Key, StatusCode FROM dms.IdempotencyKeys WHERE Key IN ('a', 'next') ORDER BY Scope, Key;
+-- How long keys are kept is for the operator to say: nobody keeps one longer, or takes one over earlier.
+SET ROLE dms_idempotency_a;
+SELECT state FROM dms.idempotency_begin('/mine', 'POST', 'long', ttl => '9999999 years');
+SELECT state FROM dms.idempotency_begin('/mine', 'POST', 'short', ttl => '1 min');
+SET dms.idempotency_lease = 1;
+SET dms.idempotency_ttl = 1;
+RESET ROLE;
+SELECT Key, ExpiresAt - ClaimedAt FROM dms.IdempotencyKeys WHERE Key IN ('long', 'short') ORDER BY Key;
+-- Headers are an object, and a stored answer to a request is JSON.
+SELECT state FROM dms.idempotency_begin('/mine', 'POST', 'array');
+SELECT dms.idempotency_complete('/mine', 'POST', 'array', 200, '[]', NULL, NULL);
+\set VERBOSITY terse
+UPDATE dms.IdempotencyKeys SET ResponseHeaders = '[]' WHERE Key = 'k1';
+UPDATE dms.IdempotencyKeys SET ResponseBody = '<script>' WHERE Key = 'm4' AND Scope LIKE 'request %';
+SELECT request('POST', '/ed-fi/students', 'm4', student('7'));
+SELECT set_config('dms.user', repeat('u', 257), false);
+DELETE FROM dms.IdempotencyKeys WHERE Key IN ('a', 'next', 'long', 'short', 'array', 'm4');
+DROP OWNED BY dms_idempotency_a, "dms idempotency:b";
+DROP ROLE dms_idempotency_a, "dms idempotency:b";
+\set VERBOSITY sqlstate
+
+-- Invalid arguments.
 SELECT dms.idempotency_begin('mine', 'POST', 'm');
 SELECT dms.idempotency_begin('/' || repeat('m', 256), 'POST', 'm');
 SELECT dms.idempotency_begin('/mine', 'post', 'm');
@@ -130,7 +181,7 @@ SELECT dms.idempotency_complete('/mine', 'POST', 'none', 200, NULL, NULL, NULL);
 SELECT dms.idempotency_complete('/mine', 'POST', 'm1', 99, NULL, NULL, NULL);
 SELECT dms.idempotency_complete('/mine', 'POST', 'm1', 200, NULL, NULL, 'plain');
 SELECT dms.idempotency_complete('/mine', 'POST', 'm1', 200, NULL, NULL, 'text/');
--- The table holds to the same rules, whoever writes to it.
+-- The constraints of the table enforce the same rules for raw SQL.
 UPDATE dms.IdempotencyKeys SET Key = 'a b' WHERE Key = 'm1';
 UPDATE dms.IdempotencyKeys SET Route = 'mine' WHERE Key = 'm1';
 UPDATE dms.IdempotencyKeys SET HttpMethod = 'BREW' WHERE Key = 'm1';
@@ -141,8 +192,8 @@ UPDATE dms.IdempotencyKeys SET ResponseBody = repeat('x', 1048577) WHERE Key = '
 UPDATE dms.IdempotencyKeys SET CreatedAt = now() WHERE Key = 'm1';
 \set VERBOSITY default
 
--- A key is found by itself, however many others its route has: the index by route
--- is there for those who watch.
+-- A key is found without a scan of all keys of its route: the index by route is
+-- for monitoring only.
 SELECT pg_stat_force_next_flush();
 SELECT idx_scan AS scans FROM pg_stat_user_indexes WHERE indexrelname = 'ix_idempotencykeys_route_createdat' \gset
 SELECT count(*) FROM generate_series(1, 20) AS n, request('POST', '/ed-fi/students', 'many-' || n, student('1'));
@@ -151,7 +202,7 @@ SELECT idx_scan - :scans AS scans_by_route FROM pg_stat_user_indexes
 WHERE indexrelname = 'ix_idempotencykeys_route_createdat';
 DELETE FROM dms.IdempotencyKeys WHERE Key LIKE 'many-%';
 
--- Watching, and letting go of what has expired.
+-- Monitoring, and purging expired keys.
 SELECT key, http_route, http_method, status_code, response_body_bytes, content_type, is_processed, is_expired
 FROM dms.idempotency_keys(route => '/mine', page_size => 3);
 SELECT key FROM dms.idempotency_keys(route => '/mine', page => 1, page_size => 3);
@@ -166,7 +217,8 @@ SELECT key, is_expired FROM dms.idempotency_keys('/mine') WHERE http_method = 'P
 SELECT dms.purge_idempotency_keys();
 SELECT key FROM dms.idempotency_keys('/mine') WHERE http_method = 'PUT';
 
--- Writers claim keys without any right on the table; a reader's request claims none.
+-- Writers need no rights on the table to claim keys; a request of a reader
+-- claims none.
 CREATE ROLE regress_idempotency;
 SELECT dms.grant_access('regress_idempotency', 'writer');
 SET ROLE regress_idempotency;

@@ -1,5 +1,5 @@
--- What is deployed, for people: which resources there are, what each looks
--- like, and how it hangs together with others.
+-- Descriptions of the deployed schema, for people: its resources, the structure
+-- of each, and their relations.
 --
 -- The schema is a small library, and an extension of it that keeps an archive:
 -- test/schemas/introspection.json and introspection-extra.json.
@@ -8,7 +8,7 @@ CREATE DATABASE regress_introspection TEMPLATE template0 ENCODING 'UTF8';
 \c regress_introspection
 CREATE EXTENSION dms;
 
--- Without a schema there is nothing to tell.
+-- Without a schema there is nothing to describe.
 \set VERBOSITY terse
 SELECT * FROM dms.resources();
 SELECT * FROM dms.describe_resource('Library', 'Book');
@@ -28,19 +28,20 @@ RESET client_min_messages;
 -- dms.resources()
 --
 
--- Each resource comes behind all that it refers to: documents that are loaded
--- in this order find what they need.  A School may refer to any Borrower, so it
--- comes behind the other one; what refers to its own kind has no better place.
+-- Each resource follows those that it refers to, so documents that are loaded
+-- in this order find their targets.  A School may refer to any Borrower, so it
+-- follows the other subclass.  For references to the same resource no order
+-- helps.
 SELECT resource, kind, project_endpoint, endpoint, table_name, load_order
 FROM dms.resources();
 
--- Columns are those that hold something of the document, in all its tables.
+-- Columns are those that hold values of the document, in all its tables.
 SELECT resource, column_count AS columns, collection_count AS collections,
        reference_count AS "references", descriptor_count AS descriptors
 FROM dms.resources();
 
--- Which values a document is known by, whether they can change, and under which
--- other name it is known.
+-- The values that identify a document, whether they can change, and the
+-- superclass under which it is also known.
 SELECT resource, identity_paths, identity_can_change, superclass
 FROM dms.resources();
 
@@ -48,26 +49,26 @@ FROM dms.resources();
 -- dms.describe_resource()
 --
 
--- First the tables, each with its keys, its columns and what is unique in it.
+-- First the tables, each with its keys, columns and unique constraints.
 SELECT table_name, part, name, type, nullable, json_path, refers_to
 FROM dms.describe_resource('Library', 'Book')
 WHERE table_name IS NOT NULL AND name IS NOT NULL;
 
 -- Then the rules.  The database itself enforces references and most kinds of
--- uniqueness, whoever writes; the rest holds because every write is checked.
--- Here the copies of a book are unique by a part of what their reference says,
--- and the remarks must differ in whatever they have.
+-- uniqueness, for all writers; the other rules are checked by every write of
+-- the functions.  Here the copies of a book are unique by a part of the values
+-- of their reference, and remarks must differ in some value.
 SELECT part, name, json_path, enforced_by
 FROM dms.describe_resource('Library', 'Book')
 WHERE part IN ('natural key', 'unique', 'equality');
 
--- Last, what queries can ask for.
+-- Last, the query fields.
 SELECT name, type, json_path
 FROM dms.describe_resource('Library', 'Book')
 WHERE part = 'query field';
 
--- A natural key lists the values of the identity.  One that may become too wide
--- for an index is not a constraint.
+-- A natural key lists the values of the identity.  If it may become too wide
+-- for an index, it is not a constraint.
 SELECT resource, name, d.json_path, enforced_by
 FROM unnest(ARRAY['Loan', 'Motto']) resource, dms.describe_resource('Library', resource) d
 WHERE part = 'natural key';
@@ -77,11 +78,11 @@ SELECT part, table_name, name, type, json_path, enforced_by
 FROM dms.describe_resource('Library', 'GenreDescriptor')
 WHERE part <> 'query field';
 
--- An abstract resource is a view over the resources that extend it.
+-- An abstract resource is a view over its subclasses.
 SELECT part, table_name, name, type, json_path
 FROM dms.describe_resource('Library', 'Borrower');
 
--- It is all as described: columns, types, and constraints.
+-- The description agrees with the catalogs: columns, types, and constraints.
 CREATE TEMP VIEW described AS
 SELECT r.kind, d.* FROM dms.resources() r, dms.describe_resource(r.project, r.resource) d;
 
@@ -102,7 +103,7 @@ SELECT conrelid::regclass::text, attname
 FROM pg_constraint JOIN pg_attribute ON attrelid = conrelid AND ARRAY[attnum] = conkey
 WHERE contype = 'f';
 
--- And nothing is left out.
+-- And it is complete.
 SELECT attrelid::regclass, attname
 FROM pg_attribute JOIN pg_class c ON c.oid = attrelid
 WHERE relnamespace IN ('library'::regnamespace, 'archive'::regnamespace)
@@ -121,16 +122,17 @@ SELECT table_name::regclass, name FROM described;
 \pset format unaligned
 \pset tuples_only on
 
--- The tables of a book, what it refers to, and what refers to it.
+-- The tables of a book, the resources that it refers to, and those that refer
+-- to it.
 SELECT dms.schema_diagram('Library', 'Book');
 
--- An author has at most one mentor, who is an author too.
+-- An author has at most one mentor, who is also an author.
 SELECT dms.schema_diagram('Library', 'Author');
 
--- A loan is known by its book and its borrower: solid lines.
+-- A loan is identified by its book and its borrower: solid lines.
 SELECT dms.schema_diagram('Library', 'Loan');
 
--- A kind of borrower, all kinds of borrowers, and a descriptor.
+-- A subclass of Borrower, the abstract resource itself, and a descriptor.
 SELECT dms.schema_diagram('Library', 'School');
 SELECT dms.schema_diagram('Library', 'Borrower');
 SELECT dms.schema_diagram('Library', 'GenreDescriptor');
@@ -147,7 +149,7 @@ SELECT count(DISTINCT dms.schema_diagram(project, resource))
 FROM unnest(ARRAY['Library', 'library', 'LIBRARY']) project,
      unnest(ARRAY['Branch', 'branch', 'branches', 'BRANCHES']) resource;
 
--- What there is not, and names of another project.
+-- Names that do not exist, and names of another project.
 SELECT * FROM dms.describe_resource('Library', 'Shelf');
 \set VERBOSITY sqlstate
 SELECT * FROM dms.describe_resource('Archive', 'Book');
@@ -157,7 +159,7 @@ SELECT dms.schema_diagram('', '');
 SELECT dms.schema_diagram(NULL, 'Book') IS NULL AS nothing;
 
 --
--- Rights: they are for those who were granted the right to call them, and tell
+-- Rights: only roles with EXECUTE may call the functions, and they describe
 -- what the caller may read.
 --
 \set VERBOSITY terse
@@ -178,7 +180,7 @@ RESET ROLE;
 DROP OWNED BY regress_librarian;
 DROP ROLE regress_librarian;
 
--- A model that somebody has damaged is told, whatever it would have us read.
+-- A damaged model is reported as data corruption, whatever it contains.
 CREATE FUNCTION damaged(model text) RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
 	UPDATE dms.ResourceModel SET Model = damaged.model::json WHERE ResourceName = 'Book';
@@ -194,7 +196,7 @@ SELECT d, damaged(d) FROM unnest(ARRAY['[]', '{}', '{"format": 1}', '{"format": 
 	'{"format": 2, "project": "Library", "resource": 5}', '{"format": 2, "project": "Library", "resource": "Book", "endpoint": "books"}',
 	'{"format": 2, "project": "Library", "resource": "Book", "project_endpoint": "library", "version": "1", "tables": [5]}',
 	'{"format": 2, "project": "Library", "resource": "Book", "project_endpoint": "library", "version": "1"}']) AS d;
--- Every number of it, in turn far too large, or negative.
+-- Every number in the model, in turn far too large or negative.
 \set numbers '"(kind|type|column|scope|reference|table|projection|join|from)":(-?[0-9]+)'
 SELECT name, damaged, count(*) > 0 AS seen
 FROM (SELECT Model::text FROM dms.ResourceModel WHERE ResourceName = 'Book') AS model (whole),

@@ -1,5 +1,5 @@
--- Lower case that is the same on every server: descriptors are equal in any
--- case, and what they hash to is kept for years.
+-- Lower-casing that is the same on every server: descriptors are compared in
+-- lower case, and their hashes are stored for years.
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS dms;
 RESET client_min_messages;
@@ -9,7 +9,7 @@ SELECT dms.lower_invariant('ÄÖÜ ÇĞŞ ΑΒΓΔ ЖЩЯ ԱԲԳ Ⅷ Ａ 𐐀') 
        dms.lower_invariant('') = '' AS empty,
        dms.lower_invariant(NULL) IS NULL AS strict;
 
--- Each character is mapped by itself: no final sigma, no ligature.
+-- Each character is mapped by itself: no final sigma, no ligatures.
 SELECT dms.lower_invariant('ΣΑΣ') AS sigma, dms.lower_invariant('ẞ ß') AS sharp_s;
 
 -- A mapping may change the number of bytes, in both directions.
@@ -17,10 +17,11 @@ SELECT octet_length(dms.lower_invariant('Ⱥ')) - octet_length('Ⱥ') AS grows,
        octet_length(dms.lower_invariant(U&'\212A')) - octet_length(U&'\212A') AS shrinks,
        dms.lower_invariant(repeat('Ⱥ', 100000)) = repeat('ⱥ', 100000) AS long;
 
--- No language: Turkish has other lower-case letters for these two.
+-- No language is considered: Turkish has other lower-case letters for these
+-- two.
 SELECT dms.lower_invariant('I' COLLATE "tr-x-icu") AS i, dms.lower_invariant('İ' COLLATE "tr-x-icu") AS dotted_i;
 
--- For every character, the result is what ICU says without a language, except
+-- For every character, the result equals that of ICU without a language, except
 -- for the dotted capital I (see tools/lowercase_table.py).  ICU may be newer
 -- than our table: beyond U+A7CA it may map characters that we do not.
 SELECT to_hex(c) AS codepoint, ours, icu
@@ -31,7 +32,7 @@ WHERE c NOT BETWEEN 55296 AND 57343
   AND (c <= 42954 OR ours <> chr(c))
 ORDER BY c;
 
--- Lower case has no other lower case.
+-- Lower-casing again changes nothing.
 SELECT count(*)
 FROM generate_series(1, 131071) AS c
 WHERE c NOT BETWEEN 55296 AND 57343

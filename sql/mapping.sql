@@ -1,4 +1,4 @@
--- The rules from schema to tables, on schemas that have every case of them.
+-- The mapping from schema to tables, on schemas that contain every case of it.
 \set database :DBNAME
 SET client_min_messages = warning;
 DROP DATABASE IF EXISTS dms_mapping;
@@ -37,13 +37,14 @@ BEGIN;
 SELECT dms.deploy_schema(:'types') IS NOT NULL AS deployed;
 SELECT * FROM columns;
 SELECT * FROM keys;
--- Long text gets a hash index, booleans none.
+-- Long text gets a hash index, booleans get none.
 SELECT indexdef FROM pg_indexes WHERE tablename = 'everything' AND indexname NOT LIKE '%\_pk' ORDER BY indexname;
 ROLLBACK;
 
 --
--- Extensions: at the root, in collections, in collections of collections; a
--- resource with the name of one of the core; a subclass of the core's
+-- Extensions: of the root, of collections, of nested collections; a resource
+-- with the same name as one of the core; a subclass of an abstract resource of
+-- the core
 --
 BEGIN;
 SELECT dms.deploy_schema(:'sites', :'extra') IS NOT NULL AS deployed;
@@ -52,21 +53,21 @@ SELECT * FROM keys WHERE "table"::text LIKE 'sitesextra.%';
 SELECT pg_get_viewdef('sites.place_view');
 SELECT edgesourcekey FROM dms.edgesource ORDER BY edgesourcekey COLLATE "C";
 ROLLBACK;
--- Without the extension, the core is the same.
+-- Without the extension, the core is mapped to the same tables.
 BEGIN;
 SELECT dms.deploy_schema(:'sites') IS NOT NULL AS deployed;
 SELECT * FROM columns WHERE "table" LIKE '%\_view' OR "table" = 'sites.house';
 ROLLBACK;
 
 --
--- References to oneself, to each other, to abstract resources
+-- References to the same resource, to each other, to abstract resources
 --
 BEGIN;
 SELECT dms.deploy_schema(:'graph') IS NOT NULL AS deployed;
 SELECT * FROM keys WHERE definition LIKE 'FOREIGN%' OR definition LIKE 'UNIQUE%';
 SELECT pg_get_viewdef('graph.bond_view');
 SELECT resourcename, kind, identityrank, loadorder FROM dms.resourcemodel ORDER BY loadorder, resourcename COLLATE "C";
--- How to read an identity from storage: the tables to join, and the columns.
+-- How an identity is read from storage: the tables to join, and the columns.
 SELECT r.resourcename, v ->> 'path' AS path, j ->> 'table' AS "table", v ->> 'column' AS "column"
 FROM dms.resourcemodel r, json_array_elements(model -> 'projections' -> 0 -> 'values') AS v,
      LATERAL (SELECT model -> 'projections' -> 0 -> 'joins' -> COALESCE((v ->> 'join')::int, 0)) AS x (j)
@@ -74,7 +75,8 @@ WHERE resourcename IN ('Payment', 'Bond', 'Person') ORDER BY 1, 2;
 ROLLBACK;
 
 --
--- Whose identity can change: who may change it, and who is identified by such
+-- Identities that can change: by permission of the schema, or through a part
+-- that can change
 --
 BEGIN;
 SELECT dms.deploy_schema(:'cascade') IS NOT NULL AS deployed;

@@ -1,5 +1,5 @@
--- The protocol of the store is plain SQL: an application may send its
--- statements itself, and what they do agrees with what the functions do.
+-- The protocol of the store is plain SQL: an application may send the
+-- statements itself, and they have the same effect as the functions.
 SET client_min_messages = warning;
 DROP DATABASE IF EXISTS dms_protocol;
 CREATE DATABASE dms_protocol TEMPLATE template0 ENCODING 'UTF8';
@@ -11,7 +11,7 @@ CREATE EXTENSION dms;
 \set school `cat :'file'`
 SELECT dms.deploy_schema(:'school') IS NOT NULL AS deployed;
 
--- A school, its sessions, course offerings, sections, and students in them.
+-- A school, its sessions, course offerings, sections, and the students in them.
 \pset null (null)
 CREATE FUNCTION write(resource text, body json) RETURNS text LANGUAGE sql AS $$
 	SELECT (dms.upsert_document('Ed-Fi', resource, body)).outcome;
@@ -43,7 +43,7 @@ SELECT count(write('StudentSectionAssociation', json_build_object('beginDate', '
 	'sectionReference', json_build_object('localCourseCode', 'abc', 'schoolId', 123, 'schoolYear', 2030,
 		'sectionIdentifier', 'one', 'sessionName', 'fall')))) AS enrolments
   FROM generate_series(1, 3) AS n;
--- Documents by names that stay the same from run to run.
+-- Documents by names that are the same in every run.
 CREATE VIEW named AS
 SELECT r.DocumentId, d.DocumentUuid, d.Etag, r.ResourceName::text ||
        coalesce(' ' || (SELECT SessionName FROM edfi.Session AS s WHERE s.DocumentId = r.DocumentId),
@@ -59,7 +59,7 @@ SELECT DocumentId AS fall, DocumentUuid AS fall_uuid FROM named WHERE Name = 'Se
 SELECT DocumentId AS spring FROM named WHERE Name = 'Session spring' \gset
 SELECT DocumentId AS offering FROM named WHERE Name = 'CourseOffering of fall' \gset
 
--- A natural key is one look-up away.
+-- A natural key is found with one lookup.
 PREPARE resolve(uuid) AS
 	SELECT DocumentId FROM dms.ReferentialIdentity WHERE ReferentialId = $1;
 EXECUTE resolve(dms.uuid_v5('edf1edf1-3df1-3df1-3df1-3df1edf1edf1',
@@ -68,8 +68,9 @@ SELECT :resolved_documentid = :fall AS found;
 EXECUTE resolve(dms.uuid_v5('edf1edf1-3df1-3df1-3df1-3df1edf1edf1', 'Ed-FiEducationOrganization$.educationOrganizationId=123')) \gset resolved_
 SELECT DocumentId = :resolved_documentid AS found FROM edfi.School WHERE SchoolId = 123;
 
--- Locks on identities, shared by who refers to them, for update by who changes
--- them; rows come in the order in which they are locked.
+-- Locks on identities: shared by writers that refer to them, for update by
+-- those that change them.  Rows are returned in the order in which they are
+-- locked.
 PREPARE lock_shared(bigint[]) AS
 	SELECT 1 FROM dms.IdentityLock WHERE DocumentId = ANY($1) ORDER BY DocumentId FOR SHARE;
 PREPARE lock_update(bigint[]) AS
@@ -79,8 +80,8 @@ EXECUTE lock_shared(ARRAY[:spring, :fall]);
 EXECUTE lock_update(ARRAY[:spring, :fall]);
 COMMIT;
 
--- The closure of a session by the protocol's statements, level by level to the
--- fixpoint, is what the function locks.
+-- The closure of a session, computed by the statements of the protocol level by
+-- level until nothing is added, is the one that the function locks.
 PREPARE parents(bigint[]) AS
 	SELECT DISTINCT ParentDocumentId FROM dms.ReferenceEdge
 	 WHERE ChildDocumentId = ANY($1) AND IsIdentityComponent = true;
@@ -106,16 +107,16 @@ SELECT c AS by_statements_only FROM closure(ARRAY[:fall]) AS c EXCEPT SELECT dms
 SELECT dms.lock_identity_closure(ARRAY[:fall]) AS by_function_only EXCEPT SELECT closure(ARRAY[:fall]);
 COMMIT;
 
--- Nobody else is kept waiting at the gate while the locks are free, whatever ids
--- stand twice in the list, or are nobody's.
+-- While the locks are free, the gate is not closed to others, even if the list
+-- has duplicates, or ids that no document has.
 BEGIN;
 SELECT count(*) FROM dms.lock_identity_closure(ARRAY[:fall, 0, :fall]);
-SELECT mode FROM pg_locks WHERE relation = 'dms.ReferenceEdge'::regclass AND pid = pg_backend_pid() ORDER BY 1;
+SELECT mode FROM pg_locks WHERE relation = 'dms.Store'::regclass AND pid = pg_backend_pid() ORDER BY 1;
 COMMIT;
 
--- A rename in the application's own SQL: lock the closure, change the rows,
--- recompute the identities, bump the etags of the closure and of all that refer
--- to it.
+-- A rename by the application's own statements: lock the closure, change the
+-- rows, recompute the identities, and increase the etags of the closure and of
+-- all documents that refer to it.
 CREATE TABLE before AS SELECT DocumentId, Etag FROM dms.Document;
 CREATE VIEW outcome AS
 SELECT string_agg(concat_ws(' ', ReferentialId, DocumentId), ', ' ORDER BY ReferentialId) AS identities,
@@ -131,15 +132,16 @@ UPDATE dms.Document SET Etag = Etag + 1, LastModifiedAt = now()
     OR DocumentId IN (SELECT ParentDocumentId FROM dms.ReferenceEdge WHERE ChildDocumentId = ANY(:'closure'));
 SELECT * FROM outcome \gset by_statements_
 ROLLBACK;
--- The function comes to the same.
+-- The function has the same result.
 SELECT (dms.update_document(:'fall_uuid', session_body('autumn'))).outcome;
 SELECT bumps FROM outcome;
 SELECT identities = :'by_statements_identities' AS identities, bumps = :'by_statements_bumps' AS bumps FROM outcome;
--- What was recomputed is right: there is nothing left to change.
+-- The recomputed identities are right: nothing is left to change.
 SELECT dms.recompute_identities(:'closure');
 
--- Edges: stage what a document refers to, then bring the stored ones to it in
--- two statements.  Of what a function wrote, both find nothing to do.
+-- Edges: stage the references of a document, then make the stored edges equal
+-- to them with two statements.  For a document that a function wrote, neither
+-- changes anything.
 CREATE TEMP TABLE stage (ChildDocumentId bigint, EdgeSourceId bigint, IsIdentityComponent boolean);
 INSERT INTO stage
 SELECT v.Child, s.EdgeSourceId, v.Identity
@@ -166,8 +168,8 @@ PREPARE delete_edges(bigint) AS
 	RETURNING 1 AS deleted;
 EXECUTE delete_edges(:offering);
 EXECUTE insert_edges(:offering);
--- An offering that is to move to the other session needs one of each; its
--- former session has no parent then, and the other one two.
+-- An offering that moves to the other session needs one insertion and one
+-- deletion.  Then its former session has no parent, and the other one has two.
 BEGIN;
 UPDATE stage SET ChildDocumentId = :spring WHERE ChildDocumentId = :fall;
 EXECUTE delete_edges(:offering);
@@ -178,7 +180,7 @@ EXECUTE parents(ARRAY[:fall]);
 SELECT count(*) FROM dms.ReferenceEdge WHERE ChildDocumentId = :spring AND IsIdentityComponent = true;
 ROLLBACK;
 
--- A page by an ordinary property, and what a client wants to know of it.
+-- A page by an ordinary property, with the values that clients see.
 PREPARE page(text, bigint) AS
 	SELECT p.DocumentId, d.DocumentUuid, d.Etag, d.LastModifiedAt
 	  FROM (SELECT r.DocumentId FROM edfi.Student AS r
@@ -194,7 +196,7 @@ SELECT g.body ->> 'studentUniqueId' AS student, g.body ->> '_etag' = p.Etag::tex
   FROM page AS p, LATERAL dms.get_document(p.DocumentUuid) AS g (body)
  ORDER BY p.DocumentId;
 
--- Who refers to a document?
+-- The documents that refer to another one.
 PREPARE referencing(bigint) AS
 	SELECT d.ProjectName, d.ResourceName, s.EdgeSourceKey, d.DocumentUuid
 	  FROM dms.ReferenceEdge AS e
@@ -204,7 +206,7 @@ PREPARE referencing(bigint) AS
 	 ORDER BY d.ProjectName, d.ResourceName, d.DocumentUuid, s.EdgeSourceKey;
 CREATE TEMP TABLE referencing AS EXECUTE referencing(:fall);
 SELECT ProjectName, ResourceName, EdgeSourceKey FROM referencing;
--- The function that deletes gives the same answer.
+-- dms.delete_document() gives the same answer.
 \set VERBOSITY terse
 \set SHOW_CONTEXT never
 SELECT dms.delete_document(:'fall_uuid');
@@ -215,7 +217,7 @@ SELECT dms.delete_document(DocumentUuid) FROM dms.Document WHERE DocumentId = :s
 EXECUTE resolve(dms.uuid_v5('edf1edf1-3df1-3df1-3df1-3df1edf1edf1',
 	'Ed-FiSession$.schoolReference.schoolId=123#$.schoolYearTypeReference.schoolYear=2030#$.sessionName=spring'));
 
--- A trigger may write documents of its own, however few plans a session keeps.
+-- A trigger may write documents itself, however few plans a session keeps.
 CREATE FUNCTION also() RETURNS trigger LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
 BEGIN
 	PERFORM write('SchoolYearType', '{"schoolYear": 2031, "schoolYearDescription": "2030-2031", "currentSchoolYear": false}');

@@ -46,7 +46,7 @@ FROM (VALUES ('2024-08-01', 's1', 11, 'Ninth', 1, 2024), ('2024-08-01', 's2', 11
 	('2024-08-02', 's3', 12, 'Ninth', 11, 2025), ('2024-08-02', 's4', 12, 'Twelfth', 11, 2025),
 	('2024-09-01', 's1', 12, 'Ninth', 1, 2024)) v (entry, student, school, grade, o, y);
 
--- What a query finds: the students, or whose enrollments.
+-- The results of a query: students, or the students of enrollments.
 CREATE FUNCTION pg_temp.students(filters jsonb) RETURNS text LANGUAGE sql AS $$
 	SELECT string_agg(d ->> 'studentUniqueId', ' ') FROM dms.query_documents('ed-fi', 'students', filters) d
 $$;
@@ -55,18 +55,18 @@ CREATE FUNCTION pg_temp.enrollments(filters jsonb) RETURNS text LANGUAGE sql AS 
 	FROM dms.query_documents('ed-fi', 'studentSchoolAssociations', filters) d
 $$;
 
--- Without filters: all, in the order in which they were made.
+-- Without filters: all documents, in the order of their creation.
 SELECT pg_temp.students('{}');
 
--- Equality; names in any case; all filters must hold.
+-- Equality; names in any case; all filters must match.
 SELECT pg_temp.students('{"lastSurname": "Turing"}') AS turing, pg_temp.students('{"LASTSURNAME": "Turing"}') AS any_case,
 	pg_temp.students('{"lastSurname": "turing"}') AS exact, pg_temp.students('{"lastSurname": "Turing", "firstName": "Bob"}') AS both;
 
--- An array is any of its values, and an empty one none of them.
+-- An array matches any of its values, and an empty one matches nothing.
 SELECT pg_temp.students('{"lastSurname": ["Byron", "Hopper"]}') AS either, pg_temp.students('{"lastSurname": []}') AS none,
 	pg_temp.students('{"lastSurname": ["Byron", "Turing"], "firstName": ["Ada", "Bob"]}') AS both;
 
--- Values are read by the type of their field: dates with or without a time,
+-- Values are parsed by the type of their field: dates with or without a time,
 -- booleans, numbers by value.
 SELECT pg_temp.students('{"birthDate": "2010-01-03"}') AS date, pg_temp.students('{"birthDate": "1/3/2010"}') AS other_form,
 	pg_temp.students('{"birthDate": "2010-01-03T23:59:59-05:00"}') AS time_is_ignored, pg_temp.students('{"birthDate": " 2010-01-03 "}') AS blanks,
@@ -90,15 +90,16 @@ SELECT pg_temp.enrollments('{"entryGradeLevelDescriptor": "URI://ED-FI.ORG/grade
 SELECT pg_temp.enrollments('{"schoolId": 12}') AS school, pg_temp.enrollments('{"studentUniqueId": "s1"}') AS student,
 	pg_temp.enrollments('{"studentUniqueId": "s1", "schoolId": [11, 12]}') AS both, pg_temp.enrollments('{"schoolId": 13}') AS unknown;
 
--- ... and here a part of one, which leads through what the target refers to,
--- an abstract resource among it.  Together they may be the whole.
+-- ... and here it is a part, which belongs to a target of the target, among
+-- them an abstract resource.  Several filters together may be the whole
+-- identity.
 SELECT pg_temp.enrollments('{"educationOrganizationId": 11}') AS organization,
 	pg_temp.enrollments('{"graduationPlanTypeDescriptor": "uri://ed-fi.org/graduationplantypedescriptor#standard", "educationOrganizationId": 1}') AS two_values,
 	pg_temp.enrollments('{"graduationPlanTypeDescriptor": "uri://ed-fi.org/graduationplantypedescriptor#none"}') AS no_descriptor;
 SELECT pg_temp.enrollments('{"educationOrganizationId": [1, 11], "schoolYear": 2025,
 	"graduationPlanTypeDescriptor": "uri://ed-fi.org/GraduationPlanTypeDescriptor#Standard"}') AS whole;
 
--- A field may stand for several paths: any of them.
+-- A field may have several paths: any of them may match.
 SELECT pg_temp.enrollments('{"schoolYear": 2024}') AS "both paths", pg_temp.enrollments('{"schoolYear": 2025}') AS "one of them";
 
 -- Descriptors are queried like other resources.
@@ -106,7 +107,7 @@ SELECT string_agg(d ->> 'codeValue', ' ') FROM dms.query_documents('ed-fi', 'gra
 SELECT dms.count_documents('ed-fi', 'gradeLevelDescriptors', '{"codeValue": "Tenth"}') AS one,
 	dms.count_documents('ed-fi', 'gradeLevelDescriptors', '{"codeValue": "Standard"}') AS of_another_type;
 
--- Pages: by limit and offset, or behind the last document of the page before.
+-- Pages: by limit and offset, or after the last document of the previous page.
 SELECT string_agg(d ->> 'studentUniqueId', ' ') FROM dms.query_documents('ed-fi', 'students', page_limit => 2) d;
 SELECT string_agg(d ->> 'studentUniqueId', ' ') FROM dms.query_documents('ed-fi', 'students', page_limit => 2, page_offset => 1) d;
 SELECT string_agg(d ->> 'studentUniqueId', ' ') FROM dms.query_documents('ed-fi', 'students', page_limit => 2, after => :'grace') d;
@@ -115,7 +116,7 @@ FROM dms.query_documents('ed-fi', 'students', '{"lastSurname": "Turing"}', page_
 SELECT count(*) FROM dms.query_documents('ed-fi', 'students', page_limit => 0);
 SELECT dms.count_documents('ed-fi', 'students') AS all, dms.count_documents('ed-fi', 'students', '{"lastSurname": "Turing"}') AS some;
 
--- Mistakes are told, all of one kind at once.
+-- Mistakes are reported, all of one kind at once.
 SELECT dms.count_documents('ed-fi', 'students', '{"shoeSize": 1, "color": "red", "birthDate": "x"}');
 \echo :LAST_ERROR_SQLSTATE
 SELECT dms.count_documents('ed-fi', 'students', '{"birthDate": "2010-02-30", "multipleBirthStatus": "maybe", "id": "x", "firstName": null}');
@@ -131,12 +132,12 @@ SELECT dms.query_documents('ed-fi', 'students', after => '00000000-0000-0000-000
 SELECT dms.query_documents('ed-fi', 'EducationOrganization');
 SELECT dms.query_documents('ed-fi', 'studnets');
 
--- Names and values never become SQL.
+-- Names and values are never interpreted as SQL.
 SELECT pg_temp.students('{"lastSurname": "x'' OR true --"}') AS quoted, pg_temp.students('{"lastSurname": "$1"}') AS parameter,
 	pg_temp.enrollments('{"studentUniqueId": "s1#$.schoolReference.schoolId=11"}') AS identity;
 SELECT dms.count_documents('ed-fi', 'students', '{"lastSurname\" = \"lastSurname": "x"}');
 
--- Rows are read by key, even where a table is small: the plans are kept, and
+-- Rows are read by key even if a table is small, because plans are kept while
 -- tables grow.
 \c dms_query
 BEGIN;

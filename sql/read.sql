@@ -1,4 +1,4 @@
--- Reading documents: what comes back for what went in.
+-- Reading documents: the JSON that comes back for the JSON that was written.
 \set database :DBNAME
 SET client_min_messages = warning;
 DROP DATABASE IF EXISTS dms_read;
@@ -27,8 +27,8 @@ CREATE FUNCTION pg_temp.put(resource text, document json, project text DEFAULT '
 	SELECT document_uuid FROM dms.upsert_document(project, resource, document)
 $$;
 
--- Properties come in the order of their names, values in their normal form;
--- numbers without trailing zeros.
+-- Properties are in the order of their names, values are in canonical form:
+-- numbers have no trailing zeros.
 SELECT pg_temp.put('gradeLevelDescriptors',
 	'{"namespace": "uri://ed-fi.org/GradeLevelDescriptor", "codeValue": "Tenth Grade", "shortDescription": "10th"}') AS tenth \gset
 SELECT pg_temp.shown(dms.get_document(:'tenth'));
@@ -38,8 +38,8 @@ SELECT pg_temp.put('schools', '{"schoolId": 5, "nameOfInstitution": "Fünf \"5\"
 	"gradeLevels": [{"gradeLevelDescriptor": "URI://ed-fi.org/gradeleveldescriptor#TENTH grade"}]}') AS school \gset
 SELECT pg_temp.shown(dms.get_document(:'school'));
 
--- Collections keep their order, at every depth.  What is absent is not there:
--- neither nulls, nor empty arrays.
+-- Collections keep their order, at every depth.  Absent values are omitted:
+-- there are no nulls and no empty arrays.
 SELECT pg_temp.put('students', '{"studentUniqueId": "s1", "firstName": "Ada", "lastSurname": "Byron",
 	"birthDate": "12/10/2015", "middleName": null, "multipleBirthStatus": "False", "addresses": [
 	{"addressTypeDescriptor": "uri://ed-fi.org/AddressTypeDescriptor#Home", "city": "Zürich", "postalCode": "8000",
@@ -50,7 +50,7 @@ SELECT pg_temp.put('students', '{"studentUniqueId": "s1", "firstName": "Ada", "l
 	 "streetNumberName": "Third 3", "periods": [{"beginDate": "2021-05-05"}]}]}') AS student \gset
 SELECT pg_temp.shown(dms.get_document(:'student'));
 
--- Extensions stand behind everything else, and so do those of what they hold.
+-- Extensions follow all other properties, at every level.
 SELECT pg_temp.put('busRoutes', '{"busRouteNumber": "7", "schoolReference": {"schoolId": 5}, "dailyMileage": 12.50,
 	"stops": [{"stopName": "Mill", "arrivalTime": "7:45"}, {"stopName": "Bridge", "arrivalTime": "07:50:30"}]}', 'transport') AS route \gset
 SELECT pg_temp.shown(dms.get_document(:'route'));
@@ -61,7 +61,7 @@ SELECT pg_temp.put('studentSchoolAssociations', '{"entryDate": "2024-08-01",
 	"schoolReference": {"schoolId": 5}, "studentReference": {"studentUniqueId": "s1"}}') AS enrollment \gset
 SELECT pg_temp.shown(dms.get_document(:'enrollment'));
 
--- The text is the same on every call, whatever the session's settings.
+-- The text is the same on every call, with any settings of the session.
 SELECT dms.get_document(:'enrollment') AS before \gset
 SET DateStyle = 'SQL, DMY';
 SET TimeZone = 'Asia/Kathmandu';
@@ -69,22 +69,22 @@ SELECT dms.get_document(:'enrollment')::text = :'before' AS same;
 RESET DateStyle;
 RESET TimeZone;
 
--- What was read can be sent back as it is, and is then unchanged.
+-- A document can be sent back as it was read, and is then unchanged.
 SELECT outcome FROM dms.update_document(:'enrollment', dms.get_document(:'enrollment'));
 
--- References carry the identity that their target has now: it is read, never
--- remembered.  So is everything else.
+-- References have the current identity of their target, because nothing is
+-- stored but its id.
 UPDATE edfi.Student SET StudentUniqueId = 's-one', FirstName = 'Augusta' WHERE StudentUniqueId = 's1';
 SELECT dms.get_document(:'enrollment') -> 'studentReference' AS reference,
 	dms.get_document(:'student') ->> 'firstName' AS first_name;
 
--- The etag of a body is the one that a write compares with.
+-- The etag in a body is the one that a write compares with.
 SELECT (dms.get_document(:'route') ->> '_etag')::bigint AS etag \gset
 SELECT outcome FROM dms.update_document(:'route', '{"busRouteNumber": "7", "schoolReference": {"schoolId": 5},
 	"dailyMileage": 13}', if_match => :etag);
 SELECT dms.get_document(:'route') ->> '_etag' AS etag;
 
--- Who refers to a document?
+-- The documents that refer to another one.
 SELECT referencingdocumentuuid = :'enrollment' AS enrollment, referencingprojectname, referencingresourcename,
 	referenceedgesourcekey
 FROM dms.referencing_documents(:'school');
@@ -106,7 +106,7 @@ SELECT dms.resolve('transport', 'busRoute', '{"busRouteNumber": "7", "schoolRefe
 SELECT dms.resolve('ed-fi', 'school', '[5]');
 SELECT dms.resolve('ed-fi', 'scool', '{"schoolId": 5}');
 
--- The tables are ordinary tables: plain SQL reads them as well.
+-- The tables are ordinary tables: plain SQL can read them as well.
 SELECT s.StudentUniqueId, a.City, p.BeginDate, t.Uri
 FROM edfi.Student s
 JOIN edfi.StudentAddress a ON a.Student_DocumentId = s.DocumentId
@@ -114,8 +114,8 @@ JOIN dms.Descriptor t ON t.DocumentId = a.AddressTypeDescriptor_DescriptorId
 LEFT JOIN edfi.StudentAddressPeriod p ON p.Student_DocumentId = a.Student_DocumentId AND p.AddressOrdinal = a.Ordinal
 ORDER BY a.Ordinal, p.Ordinal;
 
--- Rows are found by their primary key.  Where the owner took it away, or keeps rows
--- in a table that inherits, documents read as before.
+-- Rows are found by their primary key.  If the owner dropped it, or keeps rows
+-- in a table that inherits, documents are read by SQL, with the same result.
 SELECT pg_temp.put('gradeLevelDescriptors',
 	'{"namespace": "uri://ed-fi.org/GradeLevelDescriptor", "codeValue": "Ninth Grade", "shortDescription": "9th"}') AS ninth \gset
 SELECT pg_temp.put('schools', '{"schoolId": 7, "nameOfInstitution": "Two levels", "gradeLevels": [
@@ -150,7 +150,7 @@ SELECT dms.get_document(:'student') ->> 'studentUniqueId' AS student;
 SELECT dms.count_documents('ed-fi', 'students');
 RESET ROLE;
 
--- A right to each column is as good as one to the table; without one of them, nothing comes.
+-- A right on each column is enough; if one is missing, nothing can be read.
 REVOKE SELECT ON dms.Descriptor FROM dms_read_reader;
 GRANT SELECT (DocumentId, Uri) ON dms.Descriptor TO dms_read_reader;
 SET ROLE dms_read_reader;

@@ -1,4 +1,4 @@
--- Requests: what a front passes on, and what it sends back.
+-- Requests: an HTTP front end passes them on, and sends the answers back.
 SET client_min_messages = warning;
 DROP DATABASE IF EXISTS dms_requests;
 CREATE DATABASE dms_requests TEMPLATE template0 ENCODING 'UTF8';
@@ -9,7 +9,8 @@ CREATE EXTENSION dms;
 \set file :top /examples/schemas/school.json
 \set school `cat :'file'`
 
--- Without a store there is nothing to answer with, and that is no client's mistake.
+-- Without a store there is no answer, because that is not a mistake of the
+-- client.
 \set VERBOSITY terse
 SELECT * FROM dms.handle_request('GET', '/ed-fi/students');
 \set VERBOSITY default
@@ -30,7 +31,7 @@ RETURNS SETOF text LANGUAGE sql AS $$
 $$;
 
 --
--- Writing: created, existing, changed, updated, deleted
+-- Writing: created, found, changed, updated, deleted
 --
 
 SELECT request('POST', '/ed-fi/students', '{"studentUniqueId": "1", "firstName": "Ada", "lastSurname": "Byron", "birthDate": "2014-02-03"}');
@@ -46,7 +47,8 @@ SELECT request('DELETE', '/ed-fi/students/' || :'bob');
 SELECT (dms.handle_request('GET', '/ed-fi/students/' || :'bob')).*;
 
 --
--- Paths: any case, percent-encoded, one slash at the end; endpoints only
+-- Paths: in any case, percent-encoded, with or without a slash at the end;
+-- endpoint names only
 --
 
 SELECT status FROM dms.handle_request('GET', '/ED-FI/STUDENTS/' || upper(:'ada'));
@@ -59,19 +61,19 @@ FROM unnest(ARRAY['', '/', '//', '/ed-fi', 'ed-fi/students', '/ed-fi//students',
 	'/ed-fi/%zz', '/ed-fi/students%', '/ed-fi/%00', '/ed-fi/%ff', '/ed-fi/' || repeat('x', 300), '/ed-fi%2Fstudents']) AS p,
 	unnest('{GET,POST}'::text[]) AS m ORDER BY m, p COLLATE "C";
 
--- A document of another endpoint is not there.
+-- A document of another endpoint is not found.
 SELECT status, body FROM dms.handle_request('GET', '/ed-fi/schools/' || :'ada');
 SELECT status, body FROM dms.handle_request('DELETE', '/ed-fi/schools/' || :'ada');
 SELECT request('PUT', '/ed-fi/courses/' || :'ada', json_build_object('id', :'ada', 'courseCode', 'c', 'courseTitle', 't', 'numberOfParts', 1, 'educationOrganizationReference', json_build_object('educationOrganizationId', 1))::text);
 
--- A method that does not fit.
+-- A method that the path does not have.
 SELECT request('POST', :'ada_path', '{}');
 SELECT request('PUT', '/ed-fi/students', '{}');
 SELECT request('DELETE', '/ed-fi/students');
 SELECT request('PATCH', :'ada_path', '{}');
 SELECT m, (dms.handle_request(m, '/ed-fi/students')).status FROM unnest('{HEAD,OPTIONS,"",BREW}'::text[]) AS m;
 
--- An id that is none.
+-- An invalid id.
 SELECT request('GET', '/ed-fi/students/1');
 SELECT i, (dms.handle_request('DELETE', '/ed-fi/students/' || i)).status
 FROM unnest('{x,"{01890000-0000-7000-8000-000000000000}",01890000000070008000000000000000}'::text[]) AS i;
@@ -120,7 +122,8 @@ SELECT request('POST', '/ed-fi/classPeriods', '{"classPeriodName": "second", "sc
 SELECT DocumentUuid AS second FROM dms.Document ORDER BY DocumentId DESC LIMIT 1 \gset
 SELECT request('PUT', '/ed-fi/classPeriods/' || :'second', json_build_object('id', :'second', 'classPeriodName', 'first', 'schoolReference', json_build_object('schoolId', 1))::text);
 SELECT request('PUT', '/ed-fi/classPeriods/' || :'second', json_build_object('id', :'second', 'classPeriodName', 'third', 'schoolReference', json_build_object('schoolId', 1))::text);
--- A change of identity that would leave contradictions, and one that reaches too many documents.
+-- A change of identity that would leave contradictions, and one that would
+-- reach too many documents.
 SELECT status FROM dms.handle_request('POST', '/ed-fi/schools', '{}', '{"schoolId": 3, "nameOfInstitution": "T", "gradeLevels": [{"gradeLevelDescriptor": "uri://ed-fi.org/GradeLevelDescriptor#Tenth grade"}]}');
 SELECT status FROM dms.handle_request('POST', '/ed-fi/termDescriptors', '{}', '{"namespace": "uri://ed-fi.org/TermDescriptor", "codeValue": "Fall", "shortDescription": "Fall"}');
 SELECT status FROM dms.handle_request('POST', '/ed-fi/schoolYearTypes', '{}', '{"schoolYear": 2030, "schoolYearDescription": "2029-2030", "currentSchoolYear": true}');
@@ -155,7 +158,7 @@ SELECT request('POST', '/ed-fi/students', :'body', '{"If-None-Match": "*"}');
 SELECT status FROM dms.handle_request('POST', '/ed-fi/students', '{"If-None-Match": "\"3\""}', :'body');
 SELECT status FROM dms.handle_request('POST', '/ed-fi/students', '{"If-None-Match": "\"2\""}', :'body');
 SELECT status FROM dms.handle_request('POST', '/ed-fi/students', '{"If-None-Match": "*"}', replace(:'body', '"1"', '"4"'));
--- A target that is missing matches nothing.
+-- A missing document matches no etag.
 SELECT request('PUT', '/ed-fi/students/' || :'missing', json_build_object('id', :'missing', 'studentUniqueId', '9', 'firstName', 'N', 'lastSurname', 'N', 'birthDate', '2014-02-03')::text, '{"If-Match": "*"}');
 SELECT status FROM dms.handle_request('DELETE', '/ed-fi/students/' || :'missing', '{"If-Match": "1"}');
 SELECT status FROM dms.handle_request('POST', '/ed-fi/students', '{"If-Match": "*"}', replace(:'body', '"1"', '"5"'));
@@ -192,7 +195,8 @@ SELECT status, body ->> 'type' FROM dms.handle_request('GET', '/ed-fi/nothing?li
 SELECT DISTINCT query('?id=' || :'ada');
 
 --
--- Rights: whoever may call this may read; writing takes the right to the verb
+-- Rights: a role that may call this may read; writing needs the right to call
+-- the write function
 --
 
 CREATE ROLE regress_requests;
@@ -210,19 +214,19 @@ SELECT dms.grant_access('regress_requests', 'none');
 DROP ROLE regress_requests;
 
 --
--- A failed request leaves nothing, and the transaction goes on
+-- A failed request changes nothing, and the transaction goes on
 --
 
 BEGIN;
 SELECT status FROM dms.handle_request('POST', '/ed-fi/students', '{}', replace(:'body', '"1"', '"20"'));
 SELECT status FROM dms.handle_request('POST', '/ed-fi/classPeriods', '{}', '{"classPeriodName": "x", "schoolReference": {"schoolId": 2}}');
 SELECT status FROM dms.handle_request('DELETE', '/ed-fi/schools/' || :'school');
--- The locks that they took are gone, too.
+-- Its locks are released, too.
 SELECT mode FROM pg_locks WHERE relation = 'edfi.classperiod'::regclass AND pid = pg_backend_pid();
 COMMIT;
 SELECT query('?studentUniqueId=20');
 
--- What PostgreSQL says is not for clients.
+-- Messages of PostgreSQL are not sent to clients.
 \set VERBOSITY sqlstate
 SET default_transaction_read_only = on;
 SELECT status FROM dms.handle_request('POST', '/ed-fi/students', '{}', :'body');
@@ -244,6 +248,18 @@ BEGIN;
 CALL dms.process_request('GET', :'ada_path', '{}', NULL);
 ROLLBACK;
 SELECT * FROM dms.unavailable_response('{"CORRELATIONID": "c1"}');
+-- Its transactions are READ COMMITTED, whatever the default is: so they cannot fail when they are committed.
+CREATE FUNCTION tell_isolation() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	RAISE WARNING 'isolation level %', current_setting('transaction_isolation');
+	RETURN NEW;
+END $$;
+CREATE TRIGGER tell_isolation BEFORE INSERT ON edfi.Student FOR EACH ROW EXECUTE FUNCTION tell_isolation();
+SET default_transaction_isolation = serializable;
+CALL dms.process_request('POST', '/ed-fi/students', '{}', :'body') \gset
+SELECT (:'response'::dms.response).status;
+RESET default_transaction_isolation;
+DROP TRIGGER tell_isolation ON edfi.Student;
 
 --
 -- Correlation ids
@@ -255,3 +271,17 @@ SELECT body ->> 'correlationId' FROM dms.handle_request('GET', '/x', '{"X-Correl
 SELECT plain(body ->> 'correlationId') FROM dms.handle_request('GET', '/x');
 SELECT plain(body ->> 'correlationId') FROM dms.handle_request('GET', '/x', NULL);
 SELECT request('GET', '/ed-fi/students', NULL, '[]');
+
+--
+-- Limits: what no server in front would let through is refused before it is read.
+--
+
+SELECT status, body ->> 'type', body -> 'errors' FROM dms.handle_request('GET', repeat('/', 8193));
+SELECT status, body ->> 'type' FROM dms.handle_request('GET', '/ed-fi/students?' || repeat('a=1&', 16384));
+SELECT status, body ->> 'type', body -> 'errors'
+FROM dms.handle_request('GET', '/ed-fi/students', jsonb_build_object('If-None-Match', repeat('"1",', 5000)));
+SELECT status, body ->> 'type'
+FROM dms.handle_request('GET', '/ed-fi/students', jsonb_build_object('If-Match', jsonb_build_array(repeat('1', 9000), repeat('2', 9000))));
+SELECT status FROM dms.handle_request('GET', '/ed-fi/students', jsonb_build_object('X-Other', repeat('x', 100000)));
+SELECT status FROM dms.handle_request('GET', '/ed-fi/' || repeat('s', 8185));
+SELECT status FROM dms.handle_request('GET', '/ed-fi/students?limit=1&' || repeat('&', 65527));

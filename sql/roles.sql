@@ -1,4 +1,4 @@
--- Who may do what: EXECUTE decides.  dms.grant_access() gives a role a level.
+-- Access is decided by EXECUTE. dms.grant_access() gives a role a level.
 \set home :DBNAME
 CREATE ROLE regress_owner;
 CREATE ROLE regress_nobody;
@@ -14,7 +14,8 @@ CREATE DATABASE regress_roles TEMPLATE template0 ENCODING 'UTF8' OWNER regress_o
 SET SESSION AUTHORIZATION regress_owner;
 CREATE EXTENSION dms;
 
--- A level that is given before there is a store reaches what deploys create.
+-- A level that is granted before there is a store also applies to the tables
+-- that deploys create.
 SELECT dms.grant_access('regress_early', 'reader');
 \getenv directory PG_ABS_SRCDIR
 \set file :directory /test/schemas/sites.json
@@ -22,8 +23,8 @@ SELECT dms.grant_access('regress_early', 'reader');
 \set file :directory /test/schemas/sites-extra.json
 \set extra `cat :'file'`
 
--- Nobody else's schema will do: its owner could replace the tables by others,
--- whose triggers would run as the owner of the store.
+-- A deploy does not use a schema of another role: its owner could replace the
+-- tables by others, whose triggers would run as the owner of the store.
 RESET SESSION AUTHORIZATION;
 CREATE SCHEMA sites AUTHORIZATION regress_other;
 GRANT ALL ON SCHEMA sites TO regress_owner;
@@ -31,9 +32,11 @@ SET SESSION AUTHORIZATION regress_owner;
 SELECT dms.deploy_schema(:'core', :'extra');
 RESET SESSION AUTHORIZATION;
 DROP SCHEMA sites;
--- The same holds for the schema of the extension, and most of all for superusers.
+-- The same holds for the schema of the extension, and in particular for
+-- superusers.
 SELECT dms.deploy_schema(:'core', :'extra');
--- And for functions that were there before: replaced, they would still be their maker's.
+-- And for existing functions: if the deploy replaced them, they would still
+-- belong to their creator.
 BEGIN;
 ALTER SCHEMA dms OWNER TO CURRENT_USER;
 GRANT ALL ON SCHEMA dms TO regress_other;
@@ -72,15 +75,16 @@ SELECT * FROM (VALUES (0, 'regress_nobody', '{public}'::text[]), (1, 'regress_ea
 	(2, 'regress_reader', '{public, reader}'), (3, 'regress_writer', '{public, reader, writer}'),
 	(4, 'regress_admin', '{public, reader, writer, admin}')) AS r (place, role, levels);
 
--- Somebody must have decided about each: who may call it, who may read it?
+-- Each function and each table must be in exactly one level.
 SELECT signature, levels FROM dms_function WHERE cardinality(levels) <> 1 ORDER BY 1;
 SELECT name, levels FROM dms_table WHERE cardinality(levels) <> (relkind <> 'S')::integer ORDER BY 1;
 
--- What changes something is not for readers.  Requests are: theirs can only read.
+-- Readers may not call functions that change something.  They may send
+-- requests, which can then only read.
 SELECT signature, levels FROM dms_function
 WHERE provolatile = 'v' AND levels[1] IN ('public', 'reader') AND proname <> 'uuid_v7' ORDER BY 1;
 
--- Each role may call what its level lists, and nothing else.
+-- Each role may call the functions of its level, and no others.
 SELECT r.role, f.signature, has_function_privilege(r.role, f.oid, 'EXECUTE') AS may
 FROM role_level AS r, dms_function AS f
 WHERE has_function_privilege(r.role, f.oid, 'EXECUTE') <> (f.levels[1] = ANY (r.levels))
@@ -88,7 +92,7 @@ ORDER BY r.place, 2;
 SELECT r.role, count(*) > 0 AS may_call_something FROM role_level AS r, dms_function AS f
 WHERE has_function_privilege(r.role, f.oid, 'EXECUTE') AND f.levels <> '{public}' GROUP BY r.place, 1 ORDER BY r.place;
 
--- Each role may read what its level lists, and nobody may do more.
+-- Each role may read the tables of its level, and has no other rights on them.
 SELECT r.role, t.name, p.privilege
 FROM role_level AS r, dms_table AS t,
 	unnest('{SELECT, INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER}'::text[]) AS p (privilege)
@@ -105,13 +109,13 @@ SELECT r.role, array(SELECT n.nspname FROM pg_namespace AS n
 	WHERE n.nspname IN ('dms', 'sites', 'sitesextra') AND has_schema_privilege(r.role, n.oid, 'CREATE')) AS creates_in
 FROM role_level AS r ORDER BY r.place;
 
--- Functions of the store that are not of the extension are for triggers.
+-- All other functions in the schema of the store are trigger functions.
 SELECT p.oid::regprocedure FROM pg_proc AS p
 WHERE p.pronamespace = 'dms'::regnamespace AND p.prorettype <> 'trigger'::regtype
   AND p.oid NOT IN (SELECT oid FROM dms_function);
 
 --
--- The same, done
+-- The same, by calls
 --
 
 \set VERBOSITY terse
@@ -147,7 +151,7 @@ SELECT dms.delete_document(:'document_uuid');
 SET SESSION AUTHORIZATION regress_reader;
 SELECT dms.get_document(:'document_uuid') IS NOT NULL AS readable;
 
--- An administrator acts for the owner, without being able to become the owner.
+-- An administrator acts for the owner, without being a member of that role.
 SET SESSION AUTHORIZATION regress_admin;
 SELECT dms.deploy_schema(:'core', :'extra') IS NOT NULL AS deployed;
 SELECT count(*) FROM dms.audit();
@@ -160,7 +164,7 @@ SELECT dms.grant_access('regress_other', 'Writer');
 DELETE FROM dms.ReferenceEdge;
 SET ROLE regress_owner;
 
--- A level is what a role then has: no more, and no less.
+-- A role then has exactly its level, no more and no less.
 SELECT * FROM dms.access_grants();
 SELECT dms.grant_access('regress_other', 'reader');
 SET SESSION AUTHORIZATION regress_other;
@@ -175,7 +179,7 @@ SELECT * FROM sites.house;
 RESET SESSION AUTHORIZATION;
 DROP ROLE regress_other;
 
--- Reading obeys policies of row-level security; writing does not depend on them.
+-- Row-level security applies to reads; writes do not depend on it.
 SET SESSION AUTHORIZATION regress_owner;
 ALTER TABLE sites.house ENABLE ROW LEVEL SECURITY;
 ALTER TABLE sites.house FORCE ROW LEVEL SECURITY;
@@ -188,7 +192,7 @@ SET SESSION AUTHORIZATION regress_owner;
 ALTER TABLE sites.house NO FORCE ROW LEVEL SECURITY;
 ALTER TABLE sites.house DISABLE ROW LEVEL SECURITY;
 
--- The owner's rights are lent only where every core table is the owner's.
+-- The owner's rights are used only if every core table belongs to the owner.
 RESET SESSION AUTHORIZATION;
 SELECT 'BEGIN', format('ALTER TABLE %s OWNER TO regress_nobody', oid::regclass),
 	$$SELECT outcome FROM dms.upsert_document('sites', 'houses', '{"houseId": 4}')$$, 'ROLLBACK'

@@ -1,5 +1,5 @@
--- The core tables look after themselves: whoever owns the store may delete
--- documents by plain SQL, and nothing is left over.
+-- The core tables stay consistent under plain SQL: the owner of the store may
+-- delete documents, and nothing is left over.
 \set database :DBNAME
 SET client_min_messages = warning;
 DROP DATABASE IF EXISTS dms_store;
@@ -13,7 +13,7 @@ CREATE EXTENSION dms;
 SELECT dms.deploy_schema(:'graph') IS NOT NULL AS deployed;
 
 -- Two people who are friends, their company, one loan of it, and a payment;
--- written by hand, as the engine would.
+-- inserted by hand, as the functions would.
 CREATE FUNCTION write(id bigint, resource text) RETURNS void LANGUAGE sql AS $$
 	INSERT INTO dms.document (documentid, documentuuid, projectname, resourcename, resourceversion)
 		VALUES (id, dms.uuid_v5('edf1edf1-3df1-3df1-3df1-3df1edf1edf1', id::text), 'Graph', resource, '1.0.0');
@@ -45,19 +45,21 @@ SELECT (SELECT count(*) FROM dms.document) AS document, (SELECT count(*) FROM dm
 CALL fill();
 SELECT * FROM rows;
 
--- What is referred to cannot be deleted: not a document, not one that is
--- referred to by its superclass, not a descriptor.
+-- A document that others refer to cannot be deleted: neither one that is
+-- referred to directly, nor one that is referred to by its superclass, nor a
+-- descriptor.
 DELETE FROM dms.document WHERE documentid = 2;
 DELETE FROM dms.document WHERE documentid = 5;
 DELETE FROM dms.document WHERE documentid = 4;
 SELECT * FROM rows;
 
--- What is not goes with all that belongs to it.
+-- A document without references to it is deleted with all rows that belong to
+-- it.
 DELETE FROM dms.document WHERE documentid = 6;
 SELECT * FROM rows;
 DELETE FROM dms.document WHERE documentid = 5;
 SELECT * FROM rows;
--- Also several at once that refer to each other, of one type or of many.
+-- So are several at once that refer to each other, of one type or of many.
 BEGIN;
 UPDATE graph.company SET owner_documentid = NULL;
 DELETE FROM dms.document WHERE documentid IN (1, 2);
@@ -69,13 +71,13 @@ DELETE FROM dms.document;
 SELECT * FROM rows;
 DELETE FROM dms.document;
 
--- And all of them.
+-- And so are all of them.
 CALL fill();
 TRUNCATE dms.document;
 SELECT * FROM rows;
 
--- Nothing but the engine refers to dms.Document, so that a delete looks
--- nowhere but where documents of its type are.
+-- No foreign key refers to dms.Document, so a delete searches only the tables
+-- of its own type.
 SELECT conrelid::regclass FROM pg_constraint WHERE confrelid = 'dms.document'::regclass;
 
 \c :database

@@ -4,23 +4,23 @@ CREATE EXTENSION IF NOT EXISTS dms;
 RESET client_min_messages;
 
 --
--- dms.uuid_v5: the same name in the same namespace is the same UUID, always
+-- dms.uuid_v5: the same name in the same namespace always has the same UUID
 --
 
 -- The examples of RFC 9562 and of Python's documentation.
 SELECT dms.uuid_v5('6ba7b810-9dad-11d1-80b4-00c04fd430c8', 'www.example.com') AS rfc_9562,
        dms.uuid_v5('6ba7b810-9dad-11d1-80b4-00c04fd430c8', 'python.org') AS python;
 
--- Names are hashed as UTF-8; the empty name and long names are names too.
+-- Names are hashed as UTF-8; empty and long names are valid, too.
 SELECT name, dms.uuid_v5('edf1edf1-3df1-3df1-3df1-3df1edf1edf1', name)
 FROM (VALUES (''), ('Zoë'), ('日本語'), ('🏫')) AS v (name);
 SELECT dms.uuid_v5('edf1edf1-3df1-3df1-3df1-3df1edf1edf1', repeat('x', 10000000));
 
--- Nothing comes of nothing.
+-- NULL gives NULL.
 SELECT dms.uuid_v5(NULL, 'name') IS NULL AND dms.uuid_v5('6ba7b810-9dad-11d1-80b4-00c04fd430c8', NULL) IS NULL AS strict;
 
--- uuid-ossp agrees, for names of every length and for characters of one to
--- four bytes.
+-- uuid-ossp agrees, for names of every length and for characters of one to four
+-- bytes.
 CREATE EXTENSION "uuid-ossp" SCHEMA public;
 CREATE TEMP TABLE generated_name AS
 SELECT n, (SELECT string_agg(chr(CASE i % 5
@@ -54,17 +54,18 @@ SELECT dms.referential_id('Ed-Fi', 'GradeLevelDescriptor', ARRAY['$.descriptor']
          ARRAY['uri://ed-fi.org/gradeleveldescriptor#tenth grade'])
        = 'a0154e45-ee01-5789-9992-267c73f71f22' AS grade_level_descriptor;
 
--- It is that UUIDv5 and nothing else: values are taken as they are.
+-- It is exactly that UUIDv5: values are not changed.
 SELECT dms.referential_id('Ed-Fi', 'Étudiant', ARRAY['$.nom', '$.prénom'], ARRAY['Čapek ', ''])
        = dms.uuid_v5('edf1edf1-3df1-3df1-3df1-3df1edf1edf1', 'Ed-FiÉtudiant$.nom=Čapek #$.prénom=') AS joined;
 
--- The order of the elements matters, and so does which value is whose.
+-- The order of the elements matters, and so does the assignment of values to
+-- paths.
 SELECT count(DISTINCT id)
 FROM (VALUES (dms.referential_id('P', 'R', ARRAY['$.a', '$.b'], ARRAY['1', '2'])),
              (dms.referential_id('P', 'R', ARRAY['$.b', '$.a'], ARRAY['2', '1'])),
              (dms.referential_id('P', 'R', ARRAY['$.a', '$.b'], ARRAY['2', '1']))) AS v (id);
 
--- What is missing is an error, never a NULL that a query would pass on.
+-- A missing argument is an error, and never a NULL that a query would pass on.
 \set VERBOSITY sqlstate
 SELECT dms.referential_id(NULL, 'R', ARRAY['$.a'], ARRAY['1']);
 SELECT dms.referential_id('P', NULL, ARRAY['$.a'], ARRAY['1']);
@@ -80,21 +81,21 @@ SELECT dms.referential_id('P', 'R', ARRAY['$.a', '$.b'], ARRAY['1']);
 SELECT dms.referential_id('P', 'R', '{}', '{}');
 SELECT dms.referential_id('P', 'R', ARRAY[ARRAY['$.a'], ARRAY['$.b']], ARRAY[ARRAY['1'], ARRAY['2']]);
 
--- A value could pretend to be two elements.  Only the boundary itself is
--- refused: a descriptor has a '#', and prices have a '$'.
+-- A value could look like two elements.  Only the separator itself is refused:
+-- descriptors contain '#', and prices '$'.
 \set VERBOSITY default
 SELECT dms.referential_id('P', 'R', ARRAY['$.a'], ARRAY['1#$.b=2']);
 SELECT dms.referential_id('P', 'R', ARRAY['$.a', '$.b'], ARRAY['#', '$.5 #5 #$']) IS NOT NULL AS allowed;
 
 --
--- dms.uuid_v7: new UUIDs that sort by the time of their making
+-- dms.uuid_v7: new UUIDs that sort by the time of their creation
 --
 
 SELECT substr(dms.uuid_v7()::text, 15, 1) AS version,
        substr(dms.uuid_v7()::text, 20, 1) IN ('8', '9', 'a', 'b') AS variant;
 
 -- Within a session each is greater than the one before, also within the same
--- millisecond and over the counter's end.
+-- millisecond and after an overflow of the counter.
 CREATE TEMP TABLE made AS
 SELECT n, dms.uuid_v7() AS id FROM generate_series(1, 100000) AS n;
 SELECT count(*) AS made, count(DISTINCT id) AS different,

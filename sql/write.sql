@@ -1,5 +1,5 @@
--- Writing documents: what an upsert and an update do, and what the tables then
--- hold.
+-- Writing documents: the results of upserts and updates, and the rows that they
+-- write.
 \set database :DBNAME
 SET client_min_messages = warning;
 DROP DATABASE IF EXISTS dms_write;
@@ -26,7 +26,7 @@ FROM dms.upsert_document('Ed-Fi', 'AddressTypeDescriptor',
 SELECT outcome, etag FROM dms.upsert_document('Ed-Fi', 'AddressTypeDescriptor',
 	'{"namespace": "uri://ed-fi.org/AddressTypeDescriptor", "codeValue": "Mailing", "shortDescription": "Mail"}');
 
--- The same again is unchanged: same etag, same time, no transaction id.
+-- The same body again is unchanged: same etag, same time, no transaction id.
 BEGIN;
 SELECT outcome, etag, last_modified_at < now() AS is_older
 FROM dms.upsert_document('Ed-Fi', 'AddressTypeDescriptor',
@@ -34,20 +34,20 @@ FROM dms.upsert_document('Ed-Fi', 'AddressTypeDescriptor',
 SELECT pg_current_xact_id_if_assigned() IS NULL AS "no transaction id";
 COMMIT;
 
--- Another body is an update: the document and its id stay, its etag moves on.
+-- Another body is an update: the document and its id stay, its etag increases.
 SELECT outcome, etag, last_modified_at > now() AS is_newer
 FROM dms.upsert_document('Ed-Fi', 'AddressTypeDescriptor',
 	'{"namespace": "uri://ed-fi.org/AddressTypeDescriptor", "codeValue": "Home", "shortDescription": "At home"}');
 
--- A descriptor in other case is the same one; the case that it has stays.
+-- A descriptor in another case is the same one; the stored case stays.
 SELECT outcome, etag FROM dms.upsert_document('Ed-Fi', 'AddressTypeDescriptor',
 	'{"namespace": "URI://ed-fi.org/addressTypeDescriptor", "codeValue": "HOME", "shortDescription": "At home"}');
 SELECT outcome, etag FROM dms.upsert_document('Ed-Fi', 'AddressTypeDescriptor',
 	'{"namespace": "URI://ed-fi.org/addressTypeDescriptor", "codeValue": "HOME", "shortDescription": "Where one lives"}');
 SELECT Namespace, CodeValue, ShortDescription, Uri, Discriminator FROM dms.Descriptor ORDER BY DocumentId;
 
--- Each object that repeats is a row of a table of its own, in the order in
--- which it stands; a reference is the document that it names.
+-- Each element of an array is a row of a table of its own, in the order of the
+-- body.  A reference is stored as the id of the document that it names.
 SELECT outcome FROM dms.upsert_document('Ed-Fi', 'Student', '{
 	"studentUniqueId": "604822",
 	"firstName": "Ann", "lastSurname": "Lee", "birthDate": "2010-05-31",
@@ -70,8 +70,8 @@ ORDER BY a.Ordinal;
 SELECT * FROM students;
 SELECT * FROM addresses;
 
--- The store's own tables: who it is, by what identity it is found, a row to
--- lock, and an edge for each document that it refers to.
+-- The core tables have a row for the document, one for its identity, one to be
+-- locked, and an edge for each document that it refers to.
 SELECT d.ProjectName, d.ResourceName, d.ResourceVersion, d.Etag, l.DocumentId = d.DocumentId AS has_lock_row,
 	i.ReferentialId = dms.referential_id('Ed-Fi', 'Student', ARRAY['$.studentUniqueId'], ARRAY['604822']) AS is_found
 FROM dms.Document d JOIN dms.IdentityLock l USING (DocumentId) JOIN dms.ReferentialIdentity i USING (DocumentId)
@@ -80,8 +80,8 @@ SELECT s.EdgeSourceKey, c.Uri, e.IsIdentityComponent
 FROM dms.ReferenceEdge e JOIN dms.EdgeSource s USING (EdgeSourceId) JOIN dms.Descriptor c ON c.DocumentId = e.ChildDocumentId
 ORDER BY c.Uri;
 
--- Elements are matched by their place.  Swapped ones change places, with all
--- that hangs on them; the edges are what they were.
+-- Elements are matched by their position.  Swapped elements change places with
+-- all rows that belong to them; the edges stay the same.
 CREATE FUNCTION write_student(addresses text, OUT outcome text, OUT etag bigint, OUT touched text) LANGUAGE plpgsql AS $$
 DECLARE
 	before jsonb;
@@ -99,28 +99,28 @@ END $$;
 SELECT * FROM write_student('[' || :'mail' || ',' || :'home' || ']');
 SELECT * FROM addresses;
 
--- A value that changes in an element touches its table and dms.Document, and
--- nothing else.
+-- A changed value in an element writes to its table and to dms.Document only.
 SELECT * FROM write_student('[' || :'mail' || ',' || replace(:'home', '2022-01-01', '2022-02-01') || ']');
 SELECT * FROM addresses;
 
--- An element that goes takes what hangs on it along, and the edge, if it was
--- the last to need it.
+-- With an element, all rows that belong to it are deleted, and the edge, if no
+-- other element needs it.
 SELECT * FROM write_student('[' || :'mail' || ']');
 SELECT * FROM addresses;
 SELECT count(*) AS edges FROM dms.ReferenceEdge;
 
--- A new one comes.
+-- A new element is added.
 SELECT * FROM write_student('[' || :'mail' || ',' || :'home' || ']');
 SELECT * FROM addresses;
 
--- What a body does not have, the document does not have: there is no merging.
+-- A value that is missing in the body is removed from the document: there is no
+-- merging.
 SELECT * FROM write_student('[]');
 SELECT count(*) AS addresses FROM addresses;
 SELECT * FROM students;
 
--- What is compared is what is stored.  After an owner's UPDATE the same body
--- is an update.
+-- The body is compared with the stored rows, so after an UPDATE by the owner
+-- the same body is an update.
 UPDATE edfi.Student SET FirstName = 'Anna';
 SELECT * FROM write_student('[]');
 SELECT * FROM write_student('[]');
@@ -135,7 +135,7 @@ SELECT dms.upsert_document('Homograph', 'Student', '{}');
 -- Abstract resources have no documents of their own.
 SELECT dms.upsert_document('Ed-Fi', 'EducationOrganization', '{"educationOrganizationId": 1}');
 
--- With if_match a write happens only if the etag is still that.
+-- With if_match, a document is written only if its etag is still that.
 \set year '{"schoolYear": 2025, "currentSchoolYear": false, "schoolYearDescription": "2024-25"}'
 SELECT outcome, etag FROM dms.upsert_document('Ed-Fi', 'SchoolYearType', :'year', 1);
 SELECT outcome, etag FROM dms.upsert_document('Ed-Fi', 'SchoolYearType', :'year', if_match => 2);
@@ -152,8 +152,9 @@ SELECT outcome FROM dms.update_document(:'student', :'ann', 1);
 SELECT outcome FROM dms.update_document('018f0000-0000-7000-8000-000000000000', :'ann');
 \echo :SQLSTATE
 
--- The id may stand in the body of an update, in any case, and must then be
--- that id.  An upsert knows no id: the store gives it.
+-- The body of an update may have an id, in any case, which must be that of the
+-- document.  The body of an upsert must not have one, because the store assigns
+-- it.
 SELECT outcome FROM dms.update_document(:'student', (:'ann'::jsonb || jsonb_build_object('id', upper(:'student')))::json);
 SELECT outcome FROM dms.update_document(:'student', (:'ann'::jsonb || '{"id": "018f0000-0000-7000-8000-000000000000"}')::json);
 SELECT outcome FROM dms.update_document(:'student', (:'ann'::jsonb || '{"id": 5}')::json);
@@ -162,12 +163,12 @@ SELECT outcome FROM dms.upsert_document('Ed-Fi', 'Student', (:'ann'::jsonb || js
 SELECT outcome FROM dms.upsert_document('Ed-Fi', 'Student', (:'ann'::jsonb || jsonb_build_object('ID', :'student'))::json);
 \echo :SQLSTATE
 
--- What a read adds to a body can be sent back.
+-- Properties that a read adds to a body may be sent back.
 SELECT outcome FROM dms.upsert_document('Ed-Fi', 'Student', (:'ann'::jsonb ||
 	'{"_etag": "7", "_lastModifiedDate": "2025-01-01T00:00:00Z", "link": {"rel": "Student", "href": "/ed-fi/students/1"}}')::json);
 
--- The body is json, because only json shows a key that stands twice; jsonb
--- needs a cast, and has lost one of them by then.
+-- The body is json, because only json preserves duplicate keys; a jsonb body
+-- needs a cast, and has lost one of the keys by then.
 SELECT outcome FROM dms.upsert_document('Ed-Fi', 'Student', :'ann'::jsonb);
 SELECT outcome FROM dms.upsert_document('Ed-Fi', 'Student', :'ann'::jsonb::json);
 
@@ -180,19 +181,19 @@ SELECT outcome FROM dms.upsert_document('Ed-Fi', 'LocalEducationAgency', '{"loca
 SELECT ParentLocalEducationAgency_DocumentId = DocumentId AS own_parent FROM edfi.LocalEducationAgency;
 
 -- A document of a subclass is found by its own identity and by that of the
--- superclass, and is a member of it.
+-- superclass, and has a row in the member table.
 SELECT i.ProjectName, i.ResourceName, m.Discriminator
 FROM dms.ReferentialIdentity i JOIN edfi.LocalEducationAgency USING (DocumentId) JOIN edfi.EducationOrganization_Member m USING (DocumentId)
 ORDER BY i.ResourceName;
 
--- A NULL is no document, and no name.
+-- NULL is neither a document nor a name.
 SELECT dms.upsert_document('Ed-Fi', 'Student', NULL);
 SELECT dms.upsert_document(NULL, 'Student', '{}');
 SELECT dms.update_document(NULL, '{}');
 \echo :SQLSTATE
 
--- A call that fails leaves nothing behind, and the transaction goes on from
--- the savepoint before it.
+-- A call that fails changes nothing, and the transaction can go on from a
+-- savepoint.
 BEGIN;
 SELECT outcome FROM dms.upsert_document('Ed-Fi', 'SchoolYearType', '{"schoolYear": 2030, "currentSchoolYear": false, "schoolYearDescription": "2029-30"}');
 SAVEPOINT before;
@@ -204,8 +205,8 @@ COMMIT;
 SELECT SchoolYear FROM edfi.SchoolYearType ORDER BY SchoolYear;
 SELECT count(*) AS schools FROM edfi.School;
 
--- Statements of the store are planned in a way of their own, once a session; what
--- triggers of the owner's do is none of them.
+-- Statements of the store have their own planner settings, once per session;
+-- these do not apply to the statements of the owner's triggers.
 \c
 CREATE FUNCTION tell_settings() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -218,7 +219,7 @@ SELECT outcome FROM dms.upsert_document('Ed-Fi', 'SchoolYearType', '{"schoolYear
 SELECT outcome FROM dms.upsert_document('Ed-Fi', 'SchoolYearType', '{"schoolYear": 2032, "currentSchoolYear": true, "schoolYearDescription": "2031-32"}');
 DROP TRIGGER tell_settings ON edfi.SchoolYearType;
 
--- Where nothing can be written, nothing is.
+-- In a read-only transaction nothing is written.
 BEGIN READ ONLY;
 SELECT outcome FROM dms.upsert_document('Ed-Fi', 'Student', :'ann');
 \echo :SQLSTATE

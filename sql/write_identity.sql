@@ -1,5 +1,5 @@
--- Identities: what identifies a document can change where the schema allows it,
--- and nowhere else.
+-- Identities: the values that identify a document can change if the schema
+-- allows it.
 \set database :DBNAME
 SET client_min_messages = warning;
 DROP DATABASE IF EXISTS dms_identity;
@@ -21,7 +21,7 @@ SELECT upsert('GradeLevelDescriptor', '{"namespace": "uri://ed-fi.org/GradeLevel
 	upsert('School', '{"schoolId": 1, "nameOfInstitution": "High School", "gradeLevels": [{"gradeLevelDescriptor": "uri://ed-fi.org/GradeLevelDescriptor#Ninth grade"}]}'),
 	upsert('School', '{"schoolId": 2, "nameOfInstitution": "Middle School", "gradeLevels": [{"gradeLevelDescriptor": "uri://ed-fi.org/GradeLevelDescriptor#Ninth grade"}]}');
 
--- A class period may be renamed.
+-- The schema allows a class period to be renamed.
 SELECT upsert('ClassPeriod', '{"classPeriodName": "1st", "schoolReference": {"schoolId": 1}, "officialAttendancePeriod": true}');
 SELECT upsert('ClassPeriod', '{"classPeriodName": "2nd", "schoolReference": {"schoolId": 1}}');
 SELECT d.DocumentUuid AS first FROM dms.Document d JOIN edfi.ClassPeriod p USING (DocumentId) WHERE ClassPeriodName = '1st' \gset
@@ -37,22 +37,23 @@ ORDER BY 1, 2;
 SELECT outcome, document_uuid = :'first' AS same_id, etag
 FROM dms.update_document(:'first', '{"classPeriodName": "First period", "schoolReference": {"schoolId": 1}, "officialAttendancePeriod": true}');
 SELECT * FROM periods;
--- An identity that rests on a reference changes with the reference, and other
--- values may change along with it.
+-- If a reference is part of the identity, changing the reference changes the
+-- identity, and other values may change with it.
 SELECT outcome, etag FROM dms.update_document(:'first', '{"classPeriodName": "First period", "schoolReference": {"schoolId": 2}}');
 SELECT * FROM periods;
 SELECT c.ResourceName, s.SchoolId, e.IsIdentityComponent FROM dms.ReferenceEdge e JOIN dms.Document p ON p.DocumentId = e.ParentDocumentId
 	JOIN dms.Document c ON c.DocumentId = e.ChildDocumentId JOIN edfi.School s ON s.DocumentId = c.DocumentId
 WHERE p.DocumentUuid = :'first';
--- The old identity is free again: an upsert of it is another document.
+-- The old identity is free again: an upsert of it inserts another document.
 SELECT upsert('ClassPeriod', '{"classPeriodName": "1st", "schoolReference": {"schoolId": 1}, "officialAttendancePeriod": true}');
--- The same identity, spelled as before: nothing changes.
+-- The same identity in another spelling: nothing changes.
 SELECT outcome, etag FROM dms.update_document(:'first', '{"classPeriodName": "First period", "schoolReference": {"schoolId": "2"}}');
 
--- One that another document has is taken.
+-- An identity that another document has is taken.
 SELECT outcome FROM dms.update_document(:'first', '{"classPeriodName": "2nd", "schoolReference": {"schoolId": 1}}');
--- A program finds the violated constraint in the fields of the error, whatever the
--- message says; also where it reports what only a race or raw SQL can do.
+-- A program finds the violated constraint in the fields of the error, whatever
+-- the message says, also if the error reports a state that only a race or raw
+-- SQL can cause.
 CREATE FUNCTION violates(statement text) RETURNS TABLE (code text, schema_name text, table_name text, constraint_name text, message text)
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -76,29 +77,30 @@ DELETE FROM dms.ReferenceEdge;
 SELECT v.* FROM dms.Document JOIN edfi.School USING (DocumentId),
 	violates(format('SELECT dms.delete_document(%L)', DocumentUuid)) AS v WHERE SchoolId = 1;
 ROLLBACK;
--- One that rests on a document that is not there cannot be.
+-- An identity that depends on a document which does not exist is refused.
 SELECT outcome FROM dms.update_document(:'first', '{"classPeriodName": "2nd", "schoolReference": {"schoolId": 3}}');
--- An etag counts here too.
+-- The etag is checked here, too.
 SELECT outcome FROM dms.update_document(:'first', '{"classPeriodName": "3rd", "schoolReference": {"schoolId": 1}}', 1);
 SELECT * FROM periods;
 
--- Where the schema does not allow it, an identity stays.  That is known before
--- anything else is looked for.
+-- If the schema does not allow it, the identity cannot change.  That is checked
+-- before other references are resolved.
 SELECT DocumentUuid AS high FROM dms.Document JOIN edfi.School USING (DocumentId) WHERE SchoolId = 1 \gset
 SELECT outcome FROM dms.update_document(:'high', '{"schoolId": 10, "nameOfInstitution": "High School",
 	"gradeLevels": [{"gradeLevelDescriptor": "uri://ed-fi.org/GradeLevelDescriptor#Ninth grade"}],
 	"localEducationAgencyReference": {"localEducationAgencyId": 5}}');
--- But not before descriptors are.
+-- But after descriptors are.
 \set VERBOSITY terse
 SELECT outcome FROM dms.update_document(:'high', '{"schoolId": 10, "nameOfInstitution": "High School",
 	"gradeLevels": [{"gradeLevelDescriptor": "uri://ed-fi.org/GradeLevelDescriptor#Tenth grade"}]}');
--- A descriptor's namespace and code value never change; their case is no change.
+-- A descriptor's namespace and code value never change; another case is no
+-- change.
 SELECT DocumentUuid AS fall FROM dms.Document JOIN dms.Descriptor USING (DocumentId) WHERE CodeValue = 'Fall' \gset
 SELECT outcome FROM dms.update_document(:'fall', '{"namespace": "uri://ed-fi.org/TermDescriptor", "codeValue": "Autumn", "shortDescription": "Fall"}');
 SELECT outcome FROM dms.update_document(:'fall', '{"namespace": "uri://ed-fi.org/termdescriptor", "codeValue": "FALL", "shortDescription": "Fall"}');
 SELECT Uri FROM dms.Descriptor ORDER BY Uri;
 
--- An upsert cannot change an identity: it finds its document by it.
+-- An upsert cannot change an identity, because it finds its document by it.
 SELECT count(*) AS periods FROM edfi.ClassPeriod;
 SELECT upsert('ClassPeriod', '{"classPeriodName": "First period", "schoolReference": {"schoolId": 1}}');
 SELECT count(*) AS periods FROM edfi.ClassPeriod;
@@ -120,12 +122,12 @@ SELECT outcome, document_uuid = :'first' AS is_first, etag FROM dms.update_docum
 	'{"classPeriodName": "2nd", "schoolReference": {"schoolId": 1}}',
 	'{"classPeriodName": "First period", "schoolReference": {"schoolId": 2}}']::json[]);
 SELECT * FROM periods;
--- What is there already is unchanged.
+-- Documents that need no change are unchanged.
 SELECT outcome, etag FROM dms.update_documents(ARRAY[:'first', :'second']::uuid[], ARRAY[
 	'{"classPeriodName": "2nd", "schoolReference": {"schoolId": 1}}',
 	'{"classPeriodName": "First period", "schoolReference": {"schoolId": 2}}']::json[]);
--- Both cannot have the same, one cannot stand there twice, and what is wrong
--- says which document it is about; nothing of the call remains.
+-- No two documents can get the same identity, none may be listed twice, and an
+-- error names the document that it is about; nothing of the call is kept.
 SELECT outcome FROM dms.update_documents(ARRAY[:'first', :'second']::uuid[], ARRAY[
 	'{"classPeriodName": "3rd", "schoolReference": {"schoolId": 1}}',
 	'{"classPeriodName": "3rd", "schoolReference": {"schoolId": 1}}']::json[]);
@@ -141,8 +143,8 @@ SELECT outcome FROM dms.update_documents(NULL, ARRAY['{}']::json[]);
 SELECT outcome FROM dms.update_documents(ARRAY[:'first']::uuid[], NULL);
 SELECT * FROM periods;
 
--- A session is renamed together with an offering in it, whose body names the
--- session as it will be.  The identity of offerings cannot be changed, but it
+-- A session is renamed together with an offering in it, whose body has the new
+-- name of the session.  The identity of offerings cannot be changed, but it
 -- follows that of the session.
 SELECT outcome, etag FROM dms.update_documents(ARRAY[:'offering', :'session']::uuid[], ARRAY[
 	'{"localCourseCode": "A1", "localCourseTitle": "Algebra I", "courseReference": {"courseCode": "ALG", "educationOrganizationId": 1},
@@ -150,14 +152,14 @@ SELECT outcome, etag FROM dms.update_documents(ARRAY[:'offering', :'session']::u
 	'{"sessionName": "Autumn", "schoolReference": {"schoolId": 1}, "schoolYearTypeReference": {"schoolYear": 2025},
 		"termDescriptor": "uri://ed-fi.org/TermDescriptor#Fall", "beginDate": "2024-08-20", "endDate": "2024-12-20", "totalInstructionalDays": 80}'
 	]::json[]);
--- Under its old name the session is not there any more.
+-- Under its old name the session does not exist any more.
 SELECT outcome FROM dms.update_documents(ARRAY[:'offering', :'session']::uuid[], ARRAY[
 	'{"localCourseCode": "A1", "courseReference": {"courseCode": "ALG", "educationOrganizationId": 1},
 		"schoolReference": {"schoolId": 1}, "sessionReference": {"schoolId": 1, "schoolYear": 2025, "sessionName": "Autumn"}}',
 	'{"sessionName": "Fall", "schoolReference": {"schoolId": 1}, "schoolYearTypeReference": {"schoolYear": 2025},
 		"termDescriptor": "uri://ed-fi.org/TermDescriptor#Fall", "beginDate": "2024-08-20", "endDate": "2024-12-20", "totalInstructionalDays": 80}'
 	]::json[]);
--- And a key of the offering's own stays what it is.
+-- And the offering's own key values cannot change.
 SELECT outcome FROM dms.update_documents(ARRAY[:'offering']::uuid[], ARRAY[
 	'{"localCourseCode": "A2", "courseReference": {"courseCode": "ALG", "educationOrganizationId": 1},
 		"schoolReference": {"schoolId": 1}, "sessionReference": {"schoolId": 1, "schoolYear": 2025, "sessionName": "Autumn"}}']::json[]);

@@ -1,5 +1,5 @@
--- Several documents in one call: they name each other, and what follows them, as
--- it will be.
+-- Several documents in one call: they refer to each other, and to documents
+-- that follow them, by the identities after the call.
 \set database :DBNAME
 SET client_min_messages = warning;
 DROP DATABASE IF EXISTS dms_many;
@@ -44,7 +44,7 @@ CREATE FUNCTION batch(ids bigint[], bodies json[], OUT outcome text, OUT id bigi
 	SELECT outcome, document_id, etag FROM dms.update_documents(ARRAY(
 		SELECT d.DocumentUuid FROM unnest(ids) WITH ORDINALITY AS u (i, n) JOIN dms.Document AS d ON d.DocumentId = u.i ORDER BY n), bodies)
 $$;
--- What clients see.
+-- The representations that clients see.
 CREATE VIEW documents AS
 SELECT d.DocumentId AS id, d.ResourceName, d.Etag, g.body::jsonb - 'id' - '_etag' - '_lastModifiedDate' AS body
 FROM dms.Document AS d, LATERAL dms.get_document(d.DocumentUuid) AS g (body) ORDER BY 1;
@@ -63,8 +63,8 @@ LATERAL dms.upsert_document('Cascade', d.resource, d.body)
 ORDER BY n;
 
 --
--- What follows a document of the call has its new name in the bodies of the call,
--- over as many levels as there are.
+-- A document whose identity follows that of a document of the call is named by
+-- its new identity in the bodies of the call, over any number of levels.
 --
 BEGIN;
 SELECT * FROM batch(ARRAY[1, 4], ARRAY[level1('A'), level3('A', 'b', 'c')]);
@@ -76,20 +76,20 @@ SELECT * FROM batch(ARRAY[5, 1], ARRAY[level4('A', 'b', 'c', 'd'), level1('A')])
 SELECT * FROM documents WHERE id <= 6;
 SELECT * FROM dms.audit();
 ROLLBACK;
--- Under its old name it is not there any more.
+-- Under its old identity it does not exist any more.
 \set SHOW_CONTEXT always
 SELECT * FROM batch(ARRAY[1, 4], ARRAY[level1('A'), level3('a', 'b', 'c')]);
 SELECT * FROM batch(ARRAY[1, 5], ARRAY[level1('A'), level4('a', 'b', 'c', 'd')]);
 \set SHOW_CONTEXT errors
 \set VERBOSITY terse
--- Nor does it have any other name.
+-- And it has no other identity.
 SELECT * FROM batch(ARRAY[1, 5], ARRAY[level1('A'), level4('A', 'b', 'C', 'd')]);
--- Identities that are not to be changed may follow; a key of their own stays.
+-- Identities that cannot be changed may follow; their own key values stay.
 SELECT * FROM batch(ARRAY[1, 5], ARRAY[level1('A'), level4('A', 'b', 'c', 'D')]);
--- That is known before references to what is not there.
+-- That is checked before missing references are.
 SELECT * FROM batch(ARRAY[1, 5], ARRAY[level1('A'), level4('A', 'b', 'C', 'D')]);
 
--- Where nothing changes its identity, names are what they are.
+-- If the call changes no identity, names are resolved as usual.
 SELECT * FROM batch(ARRAY[1, 5], ARRAY[level1('a'), level4('A', 'b', 'c', 'd')]);
 SELECT * FROM batch(ARRAY[1, 5], ARRAY[level1('a'), level4('a', 'b', 'c', 'd')]);
 
@@ -102,11 +102,12 @@ SELECT * FROM dms.audit();
 ROLLBACK;
 SELECT * FROM batch(ARRAY[15, 8], ARRAY[note(1, flag => ARRAY['uri://c#Red', '10']), school(11, 'North')]);
 SELECT * FROM batch(ARRAY[15, 8], ARRAY[note(1, offerings => ARRAY[['ALG', '10', 'Fall']]), school(11, 'North')]);
--- A descriptor that is not there is told first.
+-- A missing descriptor is reported first.
 SELECT * FROM batch(ARRAY[15, 8], ARRAY[note(1, flag => ARRAY['uri://c#Green', '11']), school(11, 'North')]);
 SELECT * FROM batch(ARRAY[7, 15], ARRAY[color('Blue'), note(1, flag => ARRAY['uri://c#Red', '10'])]);
 
--- Names that change places: what follows is called what the other was called.
+-- Identities that are swapped: each follower gets the identity that the other
+-- one had.
 BEGIN;
 SELECT * FROM batch(ARRAY[15], ARRAY[note(1, offerings => ARRAY[['ALG', '10', 'Fall']])]);
 SELECT * FROM batch(ARRAY[8, 9, 15], ARRAY[school(20, 'North'), school(10, 'South'), note(1, offerings => ARRAY[['ALG', '10', 'Fall']])]);
@@ -114,7 +115,8 @@ SELECT id, Etag, body FROM documents WHERE id > 7 AND id < 14 OR id = 15;
 SELECT Offering_DocumentId FROM cascade.NoteOffering;
 SELECT * FROM dms.audit();
 ROLLBACK;
--- Documents that keep their names, and so come to refer to the others.
+-- Documents that keep their identities, and therefore refer to the other
+-- documents.
 BEGIN;
 SELECT * FROM batch(ARRAY[8, 9, 10, 11, 12, 13], ARRAY[school(20, 'North'), school(10, 'South'), session(10, 'Fall'), session(20, 'Fall'),
 	offering('ALG', 10, 'Fall'), offering('ALG', 20, 'Fall')]);
@@ -122,28 +124,29 @@ SELECT id, Etag, body FROM documents WHERE id BETWEEN 8 AND 13;
 SELECT s.DocumentId, s.School_DocumentId, e.ChildDocumentId FROM cascade.Session AS s JOIN dms.ReferenceEdge AS e ON e.ParentDocumentId = s.DocumentId ORDER BY 1;
 SELECT * FROM dms.audit();
 ROLLBACK;
--- Without the offerings, those would be left with two schools.
+-- Without the offerings in the call, these would refer to two schools.
 SELECT * FROM batch(ARRAY[8, 9, 10, 11], ARRAY[school(20, 'North'), school(10, 'South'), session(10, 'Fall'), session(20, 'Fall')]);
 
--- A document of the call gets the name that one leaves which follows the call.
+-- A document of the call gets the identity that a follower of the call gives
+-- up.
 BEGIN;
 SELECT * FROM batch(ARRAY[8, 9, 11], ARRAY[school(30, 'North'), school(10, 'South'), session(10, 'Fall')]);
 SELECT id, Etag, body FROM documents WHERE id BETWEEN 8 AND 14;
 SELECT * FROM dms.audit();
 ROLLBACK;
 
--- A document that only refers to what is renamed: its body is another one.
+-- A document that only refers to a renamed one: its body changes.
 BEGIN;
 SELECT * FROM batch(ARRAY[15], ARRAY[note(1, 10)]);
 SELECT * FROM batch(ARRAY[8, 15], ARRAY[school(30, 'North'), note(1, 30)]);
 SELECT * FROM batch(ARRAY[8, 15], ARRAY[school(30, 'North'), note(1, 30)]);
 ROLLBACK;
 
--- A name that two would have is taken.
+-- An identity that two documents would get is taken.
 SELECT * FROM batch(ARRAY[8, 9], ARRAY[school(30, 'North'), school(30, 'South')]);
 SELECT * FROM batch(ARRAY[8, 10], ARRAY[school(30, 'North'), session(20, 'Fall')]);
 SELECT * FROM batch(ARRAY[8, 9, 10, 11], ARRAY[school(20, 'North'), school(10, 'South'), session(10, 'Fall'), session(10, 'Fall')]);
--- Nothing of all that remains.
+-- None of the above is kept.
 SELECT id, Etag FROM documents WHERE Etag > 1;
 SELECT * FROM dms.audit();
 

@@ -1,4 +1,5 @@
--- References: what a document names must be there, and be of the right type.
+-- References: the documents that a body names must exist, and have the right
+-- type.
 \set database :DBNAME
 SET client_min_messages = warning;
 DROP DATABASE IF EXISTS dms_references;
@@ -11,8 +12,8 @@ CREATE EXTENSION dms;
 \set school `cat :'file'`
 SELECT dms.deploy_schema(:'school') IS NOT NULL AS deployed;
 
--- Writes a document, or tells why not: SQLSTATE, status and type of the
--- problem, and what is wrong at which place.
+-- Writes a document, or returns the reason why not: SQLSTATE, status and type
+-- of the problem, and each place with its message.
 CREATE FUNCTION write(resource text, document json, OUT outcome text, OUT problem text, OUT place text, OUT message text)
 RETURNS SETOF record LANGUAGE plpgsql AS $$
 DECLARE
@@ -39,19 +40,19 @@ SELECT write_descriptor('GradeLevelDescriptor', 'Ninth grade'), write_descriptor
 	write_descriptor('LocalEducationAgencyCategoryDescriptor', 'Independent'),
 	write_descriptor('GraduationPlanTypeDescriptor', 'Standard'), write_descriptor('TermDescriptor', 'Fall Semester');
 
--- A descriptor that does not exist is told at the place of its value; one of
--- another type does not exist.
+-- A descriptor that does not exist is reported at the place of its value; one
+-- of another type does not exist.
 SELECT * FROM write('School', '{"schoolId": 1, "nameOfInstitution": "High School", "gradeLevels": [
 	{"gradeLevelDescriptor": "uri://ed-fi.org/GradeLevelDescriptor#Ninth grade"},
 	{"gradeLevelDescriptor": "uri://ed-fi.org/GradeLevelDescriptor#Tenth grade"},
 	{"gradeLevelDescriptor": "uri://ed-fi.org/SchoolCategoryDescriptor#High School"}]}');
 
--- A document that does not exist is told at the reference.
+-- A document that does not exist is reported at the reference.
 SELECT * FROM write('School', '{"schoolId": 1, "nameOfInstitution": "High School", "gradeLevels": [
 	{"gradeLevelDescriptor": "uri://ed-fi.org/GradeLevelDescriptor#Ninth grade"}],
 	"localEducationAgencyReference": {"localEducationAgencyId": 255901}}');
 
--- Both at once: all of them are listed, as a bad request.
+-- If both are missing, all are listed, as a bad request.
 SELECT * FROM write('School', '{"schoolId": 1, "nameOfInstitution": "High School", "gradeLevels": [
 	{"gradeLevelDescriptor": "uri://ed-fi.org/GradeLevelDescriptor#Tenth grade"}],
 	"localEducationAgencyReference": {"localEducationAgencyId": 255901}}');
@@ -70,8 +71,8 @@ SELECT * FROM write('StudentSchoolAssociation', (:'enrollment' || ', "graduation
 SELECT * FROM write('StudentSchoolAssociation', (:'enrollment' || ', "graduationPlanReference": {"educationOrganizationId": 1, "schoolYear": 2025,
 	"graduationPlanTypeDescriptor": "uri://ed-fi.org/GraduationPlanTypeDescriptor#Standard"}}')::json);
 
--- A reference to an abstract resource is satisfied by any document that
--- extends it; descriptors in references are the same in any case.
+-- A reference to an abstract resource may name a document of any subclass;
+-- descriptors in references are compared in any case.
 SELECT * FROM write('GraduationPlan', '{"educationOrganizationReference": {"educationOrganizationId": 255901},
 	"graduationPlanTypeDescriptor": "uri://ed-fi.org/GraduationPlanTypeDescriptor#Standard",
 	"graduationSchoolYearTypeReference": {"schoolYear": 2025}, "totalRequiredCredits": 28}');
@@ -90,14 +91,14 @@ FROM edfi.StudentSchoolAssociationAlternativeGraduationPlan a
 	JOIN edfi.EducationOrganization_Member m ON m.DocumentId = p.EducationOrganization_DocumentId
 ORDER BY a.Ordinal;
 
--- In a collection of references each place counts.
+-- In a collection of references each element is checked.
 SELECT * FROM write('StudentSchoolAssociation', (:'enrollment' || ', "alternativeGraduationPlans": [
 	{"alternativeGraduationPlanReference": {"educationOrganizationId": 1, "schoolYear": 2025, "graduationPlanTypeDescriptor": "uri://ed-fi.org/GraduationPlanTypeDescriptor#Standard"}},
 	{"alternativeGraduationPlanReference": {"educationOrganizationId": 1, "schoolYear": 2026, "graduationPlanTypeDescriptor": "uri://ed-fi.org/GraduationPlanTypeDescriptor#Standard"}},
 	{"alternativeGraduationPlanReference": {"educationOrganizationId": 3, "schoolYear": 2025, "graduationPlanTypeDescriptor": "uri://ed-fi.org/GraduationPlanTypeDescriptor#Standard"}}]}')::json);
 
--- One that refers to itself needs nobody else, one that refers to another of
--- its kind does.
+-- A document that refers to itself needs no other; one that refers to another
+-- of its resource does.
 SELECT * FROM write('LocalEducationAgency', '{"localEducationAgencyId": 5, "nameOfInstitution": "North",
 	"localEducationAgencyCategoryDescriptor": "uri://ed-fi.org/LocalEducationAgencyCategoryDescriptor#Independent",
 	"parentLocalEducationAgencyReference": {"localEducationAgencyId": 5}}');
@@ -105,23 +106,24 @@ SELECT * FROM write('LocalEducationAgency', '{"localEducationAgencyId": 6, "name
 	"localEducationAgencyCategoryDescriptor": "uri://ed-fi.org/LocalEducationAgencyCategoryDescriptor#Independent",
 	"parentLocalEducationAgencyReference": {"localEducationAgencyId": 7}}');
 
--- Documents that extend one abstract resource share its identity: a school
--- cannot have the number of an agency, nor the other way round.
+-- Subclasses of one abstract resource share its identities: a school cannot
+-- have the number of an agency, and vice versa.
 SELECT * FROM write('School', '{"schoolId": 255901, "nameOfInstitution": "Other School",
 	"gradeLevels": [{"gradeLevelDescriptor": "uri://ed-fi.org/GradeLevelDescriptor#Ninth grade"}]}');
 SELECT * FROM write('LocalEducationAgency', '{"localEducationAgencyId": 1, "nameOfInstitution": "Other Agency",
 	"localEducationAgencyCategoryDescriptor": "uri://ed-fi.org/LocalEducationAgencyCategoryDescriptor#Independent"}');
 SELECT Discriminator, count(*) FROM edfi.EducationOrganization_Member GROUP BY 1 ORDER BY 1;
 
--- Reference columns and edges say the same, and whether the identity of the
--- document rests on that of the other.
+-- Reference columns and edges agree, and edges say whether the reference is
+-- part of the identity.
 SELECT s.EdgeSourceKey, c.ResourceName AS refers_to, e.IsIdentityComponent
 FROM dms.ReferenceEdge e JOIN dms.EdgeSource s USING (EdgeSourceId)
 	JOIN dms.Document p ON p.DocumentId = e.ParentDocumentId JOIN dms.Document c ON c.DocumentId = e.ChildDocumentId
 WHERE p.ResourceName IN ('StudentSchoolAssociation', 'GraduationPlan')
 ORDER BY s.EdgeSourceKey COLLATE "C", refers_to, e.ChildDocumentId;
 
--- What is referred to cannot be deleted, not even by its owner.
+-- A document that others refer to cannot be deleted, not even by the owner of
+-- the store.
 \set VERBOSITY sqlstate
 DELETE FROM dms.Document WHERE ResourceName = 'SchoolYearType';
 DELETE FROM edfi.Student;

@@ -1,6 +1,8 @@
 /*
  * dms.c
  *		Loading the library.
+ *
+ * Each module defines its own settings and registers its own callbacks and hooks.
  */
 #include "postgres.h"
 
@@ -14,6 +16,7 @@
 #include "engine/ownercode.h"
 #include "engine/restrict.h"
 #include "engine/safefunction.h"
+#include "engine/session.h"
 #include "engine/store.h"
 #include "fmgr.h"
 #include "model/modelcache.h"
@@ -23,10 +26,12 @@ PG_MODULE_MAGIC;
 
 void		_PG_init(void);
 
+/* Called by PostgreSQL when a session loads the library. */
 void
 _PG_init(void)
 {
 	StoreInit();
+	SessionInit();
 	SafeFunctionInit();
 	OwnerCodeInit();
 	RestrictInit();

@@ -3,7 +3,8 @@
 
     tools/lowercase_table.py > src/base/lowercase_table.h
 
-Run it again only on purpose: a changed mapping changes stored identities.
+The mapping must not change in an existing store, because identities are hashed in
+lower case.  So do not run this again with a newer version of Unicode.
 """
 import sys
 import unicodedata
@@ -23,7 +24,7 @@ def mappings():
 
 
 def ranges():
-    """Joins neighbours with equal distance to (first, last, step, delta)."""
+    """Joins mappings with equal distances into (first, last, step, delta)."""
     found = []
     for codepoint, lower in mappings():
         delta = lower - codepoint

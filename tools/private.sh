@@ -1,11 +1,10 @@
 # Private PostgreSQL installations and servers, for ./quickstart, ./check and bench/.
 #
-# PostgreSQL finds its libraries and extension files relative to its own
-# binary.  So a copy of the installation (some 20 MB), with the extension
-# installed into the copy, gives servers that neither touch the system's
-# installation nor each other, whatever else runs on the machine.
+# PostgreSQL finds its libraries and extension files relative to its own binary.  So
+# the servers of a copy of the installation (about 20 MB), with the extension installed
+# into the copy, are independent of the system's installation and of each other.
 #
-# To be sourced by bash, with TOP set to the checkout.
+# This file is sourced by bash scripts that set TOP to the checkout.
 
 umask 022
 
@@ -14,8 +13,8 @@ die() {
 	exit 1
 }
 
-# Settings of the caller's are not for private servers.  Waiting for a server ends
-# when it is there; that must not depend on how busy the machine is.
+# Unsets the caller's PG variables, which must not affect private servers.  The limit on
+# waiting for a server to start is high, because the machine may be busy.
 forget_settings() {
 	local variable
 
@@ -35,9 +34,9 @@ as_root() {
 	fi
 }
 
-# --- what must be on the machine -----------------------------------------
+# --- requirements --------------------------------------------------------
 
-# Set PG_CONFIG to test with another PostgreSQL than 15.
+# Sets PG_CONFIG unless the caller has set it, to test with another PostgreSQL than 15.
 find_pg_config() {
 	local debian=/usr/lib/postgresql/15/bin/pg_config
 
@@ -54,9 +53,9 @@ find_pg_config() {
 	find_sanitizers
 }
 
-# Sets SANITIZED if PostgreSQL was built with sanitizers, and tells them to end a
-# process at its first error.  They would take what pg_config does not free for a
-# leak, and fail it.
+# Sets SANITIZED if PostgreSQL was built with sanitizers, and makes them abort a process
+# at its first error.  Leaks are not detected: programs such as pg_config do not free
+# their memory, and would fail.
 find_sanitizers() {
 	local options=detect_leaks=0:detect_stack_use_after_return=0:abort_on_error=1
 
@@ -66,8 +65,8 @@ find_sanitizers() {
 	export ASAN_OPTIONS=$options UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
 }
 
-# Prints a Python that can run the front of the examples: the first on the path
-# may be one that knows nothing of Debian's packages.
+# Prints a Python that can run the HTTP front of the examples: the first one on the path
+# may not have Debian's packages.
 front_python() {
 	local python
 
@@ -80,7 +79,7 @@ front_python() {
 	return 1
 }
 
-# Prints the Debian packages that are needed and not there.
+# Prints the Debian packages that are needed and not installed.
 missing_packages() {
 	if ! find_pg_config || [ ! -x "$("$PG_CONFIG" --bindir)/postgres" ] ||
 		[ ! -e "$("$PG_CONFIG" --sharedir)/extension/uuid-ossp.control" ] ||
@@ -116,8 +115,7 @@ install_missing() {
 	as_root $apt update
 	case " $packages " in
 	*" postgresql-15 "*)
-		# Debian's server package starts a cluster when it is installed.
-		# Nobody asked us for one.
+		# Keep Debian's server package from creating and starting a cluster.
 		as_root $apt install --no-install-recommends postgresql-common
 		as_root mkdir -p "${no_main%/*}"
 		echo "create_main_cluster = false" | as_root tee $no_main >/dev/null
@@ -133,7 +131,7 @@ install_missing() {
 	find_pg_config
 }
 
-# --- who runs the server -------------------------------------------------
+# --- the user that runs the server ---------------------------------------
 
 # PostgreSQL refuses to run as root.
 SERVER_USER=$(id -un)
@@ -157,8 +155,8 @@ as_server() {
 
 # --- building and installing ---------------------------------------------
 
-# build_dir FLAVOUR: objects for one server do not fit another, so each has a
-# directory of its own.  That of Debian's servers has a plain name.
+# build_dir FLAVOUR: prints the build directory.  Each server has its own, because object
+# files depend on the server.  Those of Debian's servers have plain names.
 build_dir() {
 	local server
 
@@ -170,7 +168,7 @@ build_dir() {
 	echo "$TOP/build/$server-$1"
 }
 
-# Bitcode for the JIT is left out: it doubles the time and tests nothing.
+# make_in DIR ARGUMENT...: runs make, without bitcode for JIT, which doubles the time.
 make_in() {
 	local dir=$1
 
@@ -178,7 +176,7 @@ make_in() {
 	make -s -C "$dir" -f ../../Makefile with_llvm=no PG_CONFIG="$PG_CONFIG" "$@"
 }
 
-# build FLAVOUR: "normal", or "faults" for the test-only build.
+# build FLAVOUR: builds "normal", or "faults" for tests.
 build() {
 	local dir flags=WERROR=1
 
@@ -188,7 +186,7 @@ build() {
 	make_in "$dir" -j"$(nproc)" $flags
 }
 
-# install_root FLAVOUR ROOT: PostgreSQL and the extension, below ROOT.
+# install_root FLAVOUR ROOT: copies PostgreSQL below ROOT, and installs the extension.
 install_root() {
 	local root=$2 dir
 
@@ -199,21 +197,21 @@ install_root() {
 	dir=$("$PG_CONFIG" --pkglibdir)
 	mkdir -p "$root$dir"
 	cp -a "$dir"/*.so "$root$dir/"
-	# What the JIT compiler reads is only there if PostgreSQL was built with it.
+	# These files exist only if PostgreSQL was built with JIT.
 	cp -a "$dir"/*.bc "$root$dir/" 2>/dev/null
 	ln -s "$dir/bitcode" "$root$dir/bitcode"
 	rm -f "$root$dir/dms.so" "$root$("$PG_CONFIG" --sharedir)/extension/dms"[.-]*
 	make_in "$(build_dir "$1")" install DESTDIR="$root" >/dev/null
 }
 
-# The directory of ROOT's programs.
+# root_bin ROOT: prints the directory of the programs below ROOT.
 root_bin() {
 	echo "$1$("$PG_CONFIG" --bindir)"
 }
 
 # --- servers -------------------------------------------------------------
 
-# start_server BIN DATA SOCKETDIR LOG: a fresh cluster that has no TCP port.
+# start_server BIN DATA SOCKETDIR LOG: creates and starts a cluster without a TCP port.
 start_server() {
 	as_server "$1/initdb" -D "$2" -U postgres -A trust -E UTF8 \
 		--locale=C.UTF-8 --no-sync >"$4.initdb" 2>&1 || {

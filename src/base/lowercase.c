@@ -13,6 +13,7 @@
 #include "fmgr.h"
 #include "lib/stringinfo.h"
 #include "mb/pg_wchar.h"
+#include "miscadmin.h"
 #include "utils/builtins.h"
 
 PG_FUNCTION_INFO_V1(dms_lower_invariant);
@@ -83,6 +84,8 @@ LowerInvariant(const char *s, size_t len)
 	enlargeStringInfo(&out, (int) len);
 	while (at < len)
 	{
+		if ((at & 0x3FFF) == 0)
+			CHECK_FOR_INTERRUPTS();
 		if (IS_HIGHBIT_SET(s[at]))
 			at += AppendLower(&out, s + at, len - at);
 		else

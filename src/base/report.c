@@ -121,6 +121,14 @@ static const ProblemCaseInfo problem_cases[] = {
 		ERRCODE_INVALID_PARAMETER_VALUE, 415, "unsupported-media-type",
 		"Unsupported Media Type", "The body must be JSON."
 	},
+	[PROBLEM_PATH_TOO_LONG] = {
+		ERRCODE_PROGRAM_LIMIT_EXCEEDED, 414, "uri-too-long", "URI Too Long",
+		"The path or the query is too long."
+	},
+	[PROBLEM_HEADERS_TOO_LARGE] = {
+		ERRCODE_PROGRAM_LIMIT_EXCEEDED, 431, "request-header-fields-too-large",
+		"Request Header Fields Too Large", "A header is too long."
+	},
 	[PROBLEM_KEY_REUSED] = {
 		ERRCODE_INVALID_PARAMETER_VALUE, 422, "idempotency-key-reused",
 		"Idempotency Key Reused",
@@ -334,6 +342,13 @@ CaseOfError(const ErrorData *error)
 		if (error->domain != NULL && strcmp(error->domain, domains[i]) == 0)
 			return i;
 	return -1;
+}
+
+/* Returns true if an error was raised by ProblemRaise(). */
+bool
+ProblemRaised(const ErrorData *error)
+{
+	return CaseOfError(error) >= 0;
 }
 
 /* Append the start of a body: the members that depend on nothing but the case. */

@@ -45,6 +45,8 @@ typedef enum ProblemCase
 	PROBLEM_ID_MALFORMED,
 	PROBLEM_METHOD,
 	PROBLEM_MEDIA_TYPE,
+	PROBLEM_PATH_TOO_LONG,
+	PROBLEM_HEADERS_TOO_LARGE,
 	PROBLEM_KEY_REUSED,
 	PROBLEM_UNAVAILABLE,
 	PROBLEM_NOT_DEPLOYED,
@@ -74,6 +76,7 @@ extern void ProblemNote(Problem *problem,
 						const char *format,...) pg_attribute_printf(2, 3);
 extern void ProblemRaise(Problem *problem, const char *format,...)
 			pg_attribute_printf(2, 3) pg_attribute_noreturn();
+extern bool ProblemRaised(const ErrorData *error);
 extern char *ProblemBody(Problem *problem, const char *correlation_id, int *status);
 extern char *ProblemBodyOfError(const ErrorData *error, const char *correlation_id,
 								int *status);

@@ -2,11 +2,12 @@
  * cascade.c
  *		Carrying a change of identity to all documents that depend on it.
  *
- * The closure is locked, and what the caller writes has its new rows.  What is
- * left is done by resource type, to all documents of one at a time: see that no
- * two references of a document contradict each other now, recompute the
- * ReferentialIds of members from storage, and let the etags of all whose
- * representation changed grow.
+ * The caller has locked the closure and written its own documents, so storage
+ * has the new values, and no other transaction can change an identity or add a
+ * reference to a member.  What remains is done for all documents of a resource
+ * type at once: check that no two references of a document contradict each
+ * other, recompute the ReferentialIds of members from storage, and increase
+ * the etags of all documents whose representation changed.
  */
 #include "postgres.h"
 
@@ -30,13 +31,16 @@
 
 PG_FUNCTION_INFO_V1(dms_recompute_identities);
 
-/* From here on a cascade is worth a word. */
+/* A cascade that reaches this many documents is reported by a NOTICE. */
 #define LARGE_CASCADE 1000
 
 /* Documents whose identities are recomputed at a time, to bound memory. */
-#define BATCH 10000
+#define RECOMPUTE_AT_ONCE 10000
 
-/* What a batch of documents should be called now, as storage tells. */
+/*
+ * Compute the ReferentialIds of some documents from storage, and add them to
+ * the lists.
+ */
 static void
 RecomputeBatch(Resource *resource, const int64 *ids, int n, ReplaceIds *primary,
 			   ReplaceIds *alias)
@@ -60,7 +64,7 @@ RecomputeBatch(Resource *resource, const int64 *ids, int n, ReplaceIds *primary,
 	}
 }
 
-/* The new ReferentialIds of documents of one type. */
+/* Compute the ReferentialIds of documents of one type from storage. */
 static ReplaceIds *
 RecomputeType(const char *project, const char *resource_name, const int64 *ids,
 			  int n)
@@ -74,12 +78,12 @@ RecomputeType(const char *project, const char *resource_name, const int64 *ids,
 
 	if (model->superclass_resource)
 		alias = ReplaceIdsMake(model->superclass_project, model->superclass_resource, n);
-	for (int i = 0; i < n; i += BATCH)
+	for (int i = 0; i < n; i += RECOMPUTE_AT_ONCE)
 	{
 		MemoryContext saved = MemoryContextSwitchTo(batch);
 
 		CHECK_FOR_INTERRUPTS();
-		RecomputeBatch(resource, ids + i, Min(BATCH, n - i), primary, alias);
+		RecomputeBatch(resource, ids + i, Min(RECOMPUTE_AT_ONCE, n - i), primary, alias);
 		MemoryContextSwitchTo(saved);
 		MemoryContextReset(batch);
 	}
@@ -87,7 +91,7 @@ RecomputeType(const char *project, const char *resource_name, const int64 *ids,
 	return ReplaceIdsJoin(primary, alias);
 }
 
-/* Ids without some others, which are ascending. */
+/* Returns the ids that are not among some others; those are ascending. */
 static int64 *
 Without(const int64 *ids, int n, const int64 *some, int nsome, int *left)
 {
@@ -100,7 +104,10 @@ Without(const int64 *ids, int n, const int64 *some, int nsome, int *left)
 	return others;
 }
 
-/* Recompute all members but some, which have their new identities already. */
+/*
+ * Recompute all members except those that are done: the caller has given them
+ * their new ReferentialIds already.
+ */
 static void
 RecomputeMembers(const Closure *closure, const int64 *done, int ndone)
 {
@@ -118,7 +125,10 @@ RecomputeMembers(const Closure *closure, const int64 *done, int ndone)
 		ReplaceIdsRun(list);
 }
 
-/* Members and parents by type; see that their references still agree. */
+/*
+ * Refuse the change if references of a member or of a parent would contradict
+ * each other.
+ */
 static void
 CheckEqualities(const Closure *closure, const int64 *parents, int nparents)
 {
@@ -134,8 +144,13 @@ CheckEqualities(const Closure *closure, const int64 *parents, int nparents)
 }
 
 /*
- * All that follows from new identities.  Those that are done are not recomputed;
- * documents that the caller writes bump their own etags.
+ * Do all that follows from new identities.  The documents in done have their
+ * new ReferentialIds already and are not recomputed.  Those in written are
+ * bumped by the caller, as the last statement of their own writes.
+ *
+ * No parent needs a lock on its identity, because only its representation
+ * changes.  Its row in dms.Document is locked by the bump: in order of the
+ * ids, so that two cascades which bump the same documents do not deadlock.
  */
 void
 CascadeRun(const Closure *closure, const int64 *done, int ndone,
@@ -150,7 +165,10 @@ CascadeRun(const Closure *closure, const int64 *done, int ndone,
 
 	parents = ClosureOuterParents(closure, &nparents);
 
-	/* First, because documents that contradict themselves have no identity. */
+	/*
+	 * First, because a document whose references contradict each other has no
+	 * well-defined identity to recompute.
+	 */
 	if (!FAULT_SKIP("equality"))
 		CheckEqualities(closure, parents, nparents);
 	if (!FAULT_SKIP("recompute"))
@@ -169,6 +187,10 @@ CascadeRun(const Closure *closure, const int64 *done, int ndone,
 						nothers, nparents)));
 }
 
+/*
+ * Recompute the ReferentialIds of grouped documents; returns the number that
+ * changed.
+ */
 static int64
 RecomputeTypes(const ClosureType *types)
 {
@@ -180,8 +202,8 @@ RecomputeTypes(const ClosureType *types)
 }
 
 /*
- * Recompute the ReferentialIds of documents, behind a closed gate; how many were
- * wrong?
+ * Recompute the ReferentialIds of documents; returns the number that were
+ * wrong.  The caller has closed the gate, so no row locks are needed.
  */
 int64
 CascadeRecompute(const int64 *ids, int n)
@@ -189,7 +211,11 @@ CascadeRecompute(const int64 *ids, int n)
 	return RecomputeTypes(ClosureGroup(ids, n));
 }
 
-/* What could not be locked must be gone. */
+/*
+ * Refuse documents that exist but have no lock row.  An identity that could
+ * not be locked could change while it is recomputed; only for a document that
+ * was deleted meanwhile is there nothing to lock.
+ */
 static void
 RefuseUnlocked(const int64 *ids, int n)
 {
@@ -206,8 +232,8 @@ RefuseUnlocked(const int64 *ids, int n)
 }
 
 /*
- * Lock identities by (rank, DocumentId), as all do.  What was deleted meanwhile
- * drops out.
+ * Lock the identities of documents for update, in the order of all cascades:
+ * by rank, then by id.  Documents that were deleted meanwhile drop out.
  */
 static void
 LockTypes(ClosureType *types)
@@ -226,7 +252,11 @@ LockTypes(ClosureType *types)
 	}
 }
 
-/* Recompute the ReferentialIds of given documents from their rows. */
+/*
+ * Recompute the ReferentialIds of given documents from their rows.  Identities
+ * are locked before anything is read, because no other transaction may change
+ * them between the reading and the writing.
+ */
 Datum
 dms_recompute_identities(PG_FUNCTION_ARGS)
 {

@@ -1,6 +1,6 @@
 /*
  * cascade.h
- *		What follows from a change of identity.
+ *		The consequences of a change of identity.
  */
 #ifndef DMS_CASCADE_H
 #define DMS_CASCADE_H

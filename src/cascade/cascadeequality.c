@@ -1,11 +1,11 @@
 /*
  * cascadeequality.c
- *		Values that must be equal, checked again from storage.
+ *		Checking from storage that values which must be equal still are.
  *
  * When an identity changes, a document that repeats a value of it in two
- * references could end up with two different ones, which no client could name
- * any more.  Only constraints that go through a reference whose target can
- * change need a look.
+ * references could end up with two different values, and no body could name
+ * both.  Only constraints that involve a reference whose target can change
+ * need to be checked.
  */
 #include "postgres.h"
 
@@ -23,7 +23,7 @@
 
 #define EQUALS " OPERATOR(pg_catalog.=) "
 
-/* One side of a constraint: a column, or a value behind a reference. */
+/* One side of a constraint: a column, or a value of a reference's target. */
 typedef struct Side
 {
 	const TableModel *table;
@@ -32,7 +32,10 @@ typedef struct Side
 	int			member;
 } Side;
 
-/* Find what a path of the document is in storage. */
+/*
+ * Find the column or the reference member that holds the value at a path of
+ * the document; returns false if there is none.
+ */
 static bool
 FindSide(const ResourceModel *model, const char *path, Side *side)
 {
@@ -66,7 +69,10 @@ FindSide(const ResourceModel *model, const char *path, Side *side)
 	return false;
 }
 
-/* The joins from the reference's column to the one that holds the value. */
+/*
+ * Append the joins from the reference's column to the table that holds the
+ * value.
+ */
 static void
 AppendChain(StringInfo sql, const ProjectionModel *projection, int join,
 			const char *alias, const char *column)
@@ -83,7 +89,7 @@ AppendChain(StringInfo sql, const ProjectionModel *projection, int join,
 		appendStringInfo(sql, "%s.%s", alias, quote_identifier(column));
 }
 
-/* Add the joins of a side; returns the expression of its value. */
+/* Append the joins of a side; returns the expression of its value. */
 static char *
 AppendSide(StringInfo sql, const ResourceModel *model, const Side *side,
 		   const char *alias)
@@ -105,7 +111,10 @@ AppendSide(StringInfo sql, const ResourceModel *model, const Side *side,
 	return psprintf("%s.%s", alias, quote_identifier(side->column->name));
 }
 
-/* How many of the documents have two different values, and one of them. */
+/*
+ * Make the query that counts the documents with two different values, and
+ * returns the smallest of their ids.
+ */
 static char *
 ViolationSql(const ResourceModel *model, const Side *source, const Side *target)
 {
@@ -129,7 +138,10 @@ ViolationSql(const ResourceModel *model, const Side *source, const Side *target)
 	return sql.data;
 }
 
-/* The statement that checks a constraint; NULL where none is needed. */
+/*
+ * Returns the statement that checks a constraint, or NULL if no change of
+ * identity can violate it.
+ */
 static Statement *
 EqualityStatement(Resource *resource, int index)
 {
@@ -153,6 +165,7 @@ EqualityStatement(Resource *resource, int index)
 	return statement;
 }
 
+/* Check one constraint; violations are added to the problem. */
 static void
 CheckOne(Resource *resource, int index, Datum ids, Problem *problem)
 {
@@ -175,7 +188,10 @@ CheckOne(Resource *resource, int index, Datum ids, Problem *problem)
 			  equality->source, count, model->project, model->resource);
 }
 
-/* Check the documents of one resource; findings are added to the problem. */
+/*
+ * Check all constraints on documents of one resource; violations are added to
+ * the problem.
+ */
 void
 CascadeCheckEqualities(const char *project, const char *resource,
 					   const int64 *ids, int n, Problem *problem)

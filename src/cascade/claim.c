@@ -3,8 +3,8 @@
  *		Claiming an identity for a new document.
  *
  * One statement inserts the identity, its alias, the lock row and the row of
- * dms.Document: starting a statement for each would cost more than the rows.
- * Its parts are those of the modules that own the tables.
+ * dms.Document, because starting a statement for each would cost more than the
+ * rows.  Its parts come from the modules that own the tables.
  */
 #include "postgres.h"
 
@@ -22,8 +22,12 @@ static const Oid claim_types[] = {UUIDOID, TEXTOID, TEXTOID, UUIDOID, TEXTOID,
 TEXTOID, UUIDOID, TEXTOID};
 
 /*
- * The primary row alone decides which transaction gets an identity; the alias is
- * inserted plainly, since an alias that is taken is a conflict.
+ * The insertion of the primary row decides which of several transactions gets
+ * an identity.  It waits for a concurrent claim of the same id; if that one
+ * commits, nothing is inserted, and the caller updates the other document.
+ *
+ * The alias has no such clause.  If it is taken, its holder is a document of
+ * another resource, which an upsert cannot update: that is an error.
  */
 #define CLAIM_SQL(primary_taken, alias_taken) \
 	"WITH p AS (" REFERENTIAL_ID_INSERT_SQL \
@@ -35,11 +39,11 @@ TEXTOID, UUIDOID, TEXTOID};
 	" d AS (" DOCUMENT_INSERT_SQL \
 	" SELECT DocumentId, $7, $2, $3, $8 FROM p RETURNING DocumentId, Etag, LastModifiedAt)" \
 	" SELECT DocumentId, Etag, LastModifiedAt FROM d"
-#define LET_BE " ON CONFLICT (ReferentialId) DO NOTHING"
+#define UNLESS_TAKEN " ON CONFLICT (ReferentialId) DO NOTHING"
 
 static Statement claim =
 {
-	.sql = CLAIM_SQL(LET_BE, ""),
+	.sql = CLAIM_SQL(UNLESS_TAKEN, ""),
 	.nargs = 8,
 	.argtypes = claim_types,
 };
@@ -51,7 +55,7 @@ static Statement claim_or_fail =
 };
 static Statement claim_any_alias =
 {
-	.sql = CLAIM_SQL(LET_BE, LET_BE),.nargs = 8,.argtypes = claim_types
+	.sql = CLAIM_SQL(UNLESS_TAKEN, UNLESS_TAKEN),.nargs = 8,.argtypes = claim_types
 };
 #endif
 
@@ -71,7 +75,7 @@ SetAlias(const FlatDocument *flat, Datum *values, char *nulls)
 	values[2] = CStringGetTextDatum(model->superclass_resource);
 }
 
-/* Returns the statement to run, which a test may replace. */
+/* Returns the statement to run, which a fault may replace. */
 static Statement *
 ClaimStatement(void)
 {
@@ -84,7 +88,10 @@ ClaimStatement(void)
 	return &claim;
 }
 
-/* Claim the identity of a body; returns false if another document has it. */
+/*
+ * Claim the identity of a body for a new document, and set its header.
+ * Returns false if another document has the identity.
+ */
 bool
 ClaimIdentity(const FlatDocument *flat, DocumentHeader *header)
 {

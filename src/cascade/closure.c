@@ -1,11 +1,21 @@
 /*
  * closure.c
- *		Locking the closure of a change of identity, to the fixpoint.
+ *		Locking the closure of a change of identity: the documents that
+ *		change, and all documents whose identities depend on theirs.
  *
- * The members are found while they are being locked: parents are asked for
- * only behind the lock on their children, in a new statement, because only
- * then can no new parent appear.  Members are locked by (rank, DocumentId), so
- * that all cascades acquire in one order.
+ * Members are found while they are being locked.  The parents of a member are
+ * read only after its identity has been locked for update, and in a new
+ * snapshot.  A writer holds a share lock on the identity of each document that
+ * it refers to until it commits; so once we have the update lock, every
+ * reference to the member is committed and visible, and no other can be added.
+ * Parents that were read before would not include those of a writer that we
+ * waited for.
+ *
+ * A parent over an identity component becomes a member in turn, and so on
+ * until no new member is found.  Members are locked by (rank, DocumentId).  A
+ * rank is greater than those of all types that the identity depends on, so
+ * this order never requires a lock of a lower rank later, and cascades whose
+ * closures overlap do not deadlock.
  */
 #include "postgres.h"
 
@@ -37,7 +47,7 @@ PG_FUNCTION_INFO_V1(dms_lock_identity_closure);
 
 static int	max_cascade_size = 0;
 
-/* A document that is to be locked. */
+/* A document that is still to be locked. */
 typedef struct OpenMember
 {
 	int			rank;
@@ -45,6 +55,7 @@ typedef struct OpenMember
 	int64		id;
 } OpenMember;
 
+/* The documents that are still to be locked, in no order, some more than once. */
 typedef struct OpenMembers
 {
 	OpenMember *members;
@@ -62,12 +73,14 @@ ClosureInit(void)
 							NULL, NULL, NULL);
 }
 
+/* Order open members by their ids, for those of one rank. */
 static int
 CompareOpen(const void *a, const void *b)
 {
 	return IdsCompare(&((const OpenMember *) a)->id, &((const OpenMember *) b)->id);
 }
 
+/* Add a document to those that are to be locked. */
 static void
 AddOpen(OpenMembers *open, int type, int64 id)
 {
@@ -76,7 +89,11 @@ AddOpen(OpenMembers *open, int type, int64 id)
 	APPEND(open->members, open->n, member);
 }
 
-/* Take the members of the lowest rank out of the open ones, ascending, once. */
+/*
+ * Remove the members of the lowest rank from the open ones, and return them in
+ * order of their ids, without duplicates.  Parents of members have higher
+ * ranks than these, so no other member of this rank can be found later.
+ */
 static OpenMember *
 TakeLowest(OpenMembers *open, int *n)
 {
@@ -100,14 +117,14 @@ TakeLowest(OpenMembers *open, int *n)
 	return taken;
 }
 
-/* Note one more document that refers to members, such as one written since. */
+/* Add a document that refers to members, such as one that the caller wrote. */
 void
 ClosureAddParent(Closure *closure, int64 parent)
 {
 	APPEND(closure->parents, closure->nparents, parent);
 }
 
-/* Note a parent, and open it if the edge is part of its identity. */
+/* Add a parent, and open it if the edge is part of its identity. */
 static void
 OpenParent(Closure *closure, OpenMembers *open, const ParentEdge *edge)
 {
@@ -126,9 +143,10 @@ OpenParent(Closure *closure, OpenMembers *open, const ParentEdge *edge)
 }
 
 /*
- * Find the parents of what was just locked, and open those over identity
- * components.  Behind the lock no new reference to a member can appear, of
- * whatever kind; so all parents can be noted now.
+ * Find the parents of members that were just locked, and open those whose
+ * identities depend on them.  References that are not part of an identity need
+ * no lock, but the same lock keeps new ones of either kind from appearing; so
+ * the parents to be bumped are complete, too.
  */
 static void
 OpenParents(Closure *closure, OpenMembers *open, const int64 *ids, int n)
@@ -145,7 +163,7 @@ OpenParents(Closure *closure, OpenMembers *open, const int64 *ids, int n)
 	MemoryContextDelete(look);
 }
 
-/* The members of one type, made if there are none yet. */
+/* Returns the members of a type; the list is kept in order of rank. */
 static ClosureType *
 TypeOf(Closure *closure, int type)
 {
@@ -168,7 +186,7 @@ TypeOf(Closure *closure, int type)
 	return added;
 }
 
-/* Put a document to the others of its type, once. */
+/* Add a document to the members of its type, unless it is one already. */
 static void
 GroupMember(Closure *closure, int type, int64 id)
 {
@@ -182,6 +200,7 @@ GroupMember(Closure *closure, int type, int64 id)
 	closure->size++;
 }
 
+/* Add a member that was locked, and refuse a closure that is too large. */
 static void
 AddMember(Closure *closure, int type, int64 id)
 {
@@ -192,14 +211,14 @@ AddMember(Closure *closure, int type, int64 id)
 					"change of identity would reach more than %d documents", max_cascade_size);
 }
 
-/* Is the document a member? */
+/* Returns true if the document is a member. */
 bool
 ClosureHas(const Closure *closure, int64 document_id)
 {
 	return hash_search(closure->members, &document_id, HASH_FIND, NULL) != NULL;
 }
 
-/* All members, ascending. */
+/* Returns the ids of all members, ascending. */
 int64 *
 ClosureIds(const Closure *closure, int *n)
 {
@@ -215,7 +234,10 @@ ClosureIds(const Closure *closure, int *n)
 	return ids;
 }
 
-/* Who refers to members without being one, ascending, each once. */
+/*
+ * Returns the documents that refer to members without being members, ascending
+ * and without duplicates.
+ */
 int64 *
 ClosureOuterParents(const Closure *closure, int *n)
 {
@@ -229,6 +251,7 @@ ClosureOuterParents(const Closure *closure, int *n)
 	return parents;
 }
 
+/* Make a closure without members. */
 static Closure *
 NewClosure(void)
 {
@@ -242,7 +265,9 @@ NewClosure(void)
 	return closure;
 }
 
-/* Open the seeds, whose ids are ascending, without those that are gone. */
+/*
+ * Open the seeds, whose ids are ascending; those that do not exist drop out.
+ */
 static void
 OpenSeeds(OpenMembers *open, const int64 *seeds, int nseeds)
 {
@@ -284,7 +309,7 @@ LockTaken(Closure *closure, const OpenMember *taken, int n, bool wait, int *nloc
 	if (locked == NULL)
 		return NULL;
 
-	/* Both are ascending: a member that was deleted meanwhile drops out. */
+	/* Both lists are ascending; members that were deleted meanwhile drop out. */
 	for (int i = 0; i < n && at < *nlocked; i++)
 		if (taken[i].id == locked[at])
 		{
@@ -341,7 +366,10 @@ ClosureLock(const int64 *seeds, int nseeds, bool wait)
 	return closure;
 }
 
-/* Documents by their types, without locks; the ids of a type are ascending. */
+/*
+ * Group documents by type without locking them; the ids of a type are
+ * ascending.
+ */
 ClosureType *
 ClosureGroup(const int64 *ids, int n)
 {
@@ -375,7 +403,9 @@ LockRequested(void *arg, bool wait)
 	return request->closure != NULL;
 }
 
-/* For callers that change identities in their own SQL. */
+/*
+ * Lock a closure for callers that change identities by their own statements.
+ */
 Datum
 dms_lock_identity_closure(PG_FUNCTION_ARGS)
 {

@@ -1,6 +1,7 @@
 /*
  * closure.h
- *		A document and all whose identities are made of its identity.
+ *		A document and all documents whose identities depend on its
+ *		identity.
  */
 #ifndef DMS_CLOSURE_H
 #define DMS_CLOSURE_H
@@ -21,12 +22,14 @@ typedef struct ClosureType
 	struct ClosureType *next;	/* by rank */
 } ClosureType;
 
+/* The members by type, and the documents that refer to them. */
 typedef struct Closure
 {
 	ClosureType *types;
 	int64		size;
 	HTAB	   *members;		/* all DocumentIds, locked */
-	int64	   *parents;		/* who refers to a member, some more than once */
+	int64	   *parents;		/* documents that refer to members, some more
+								 * than once */
 	int			nparents;
 } Closure;
 

@@ -1,9 +1,9 @@
 /*
  * edgesources.c
- *		Which resource type is behind an edge source, and its rank.
+ *		The resource type of each edge source, and its rank.
  *
- * A cascade meets documents by their edges.  That the edge source tells the
- * type spares it a look at each document.
+ * A cascade finds documents by their edges.  The edge source determines the
+ * type of the referring document, so the document itself need not be read.
  */
 #include "postgres.h"
 
@@ -16,14 +16,14 @@
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
 
-/* The type at which references of an edge source start. */
+/* The type of the documents that have edges of a source. */
 typedef struct SourceType
 {
 	int64		source;			/* hash key */
 	int			type;			/* index into known_types */
 } SourceType;
 
-/* Loaded once per state of the models. */
+/* Loaded again when the store's generation has changed. */
 static uint64 sources_generation = 0;
 static MemoryContext sources_context = NULL;
 static HTAB *sources = NULL;
@@ -41,7 +41,7 @@ CompareTypes(const void *a, const void *b)
 	return order != 0 ? order : strcmp(left->resource, right->resource);
 }
 
-/* Remember one row of ResourceModelsEdgeSources(); rows come sorted by type. */
+/* Add one row of ResourceModelsEdgeSources(); rows are sorted by type. */
 static void
 AddSource(HTAB *table, KnownType *types, int *ntypes, uint64 row)
 {
@@ -64,7 +64,10 @@ AddSource(HTAB *table, KnownType *types, int *ntypes, uint64 row)
 	((SourceType *) hash_search(table, &source, HASH_ENTER, &found))->type = *ntypes - 1;
 }
 
-/* Know the type and rank behind every edge source. */
+/*
+ * Load the types and ranks of all edge sources, unless those that are loaded
+ * are current.
+ */
 void
 EdgeSourcesLoad(void)
 {
@@ -90,7 +93,7 @@ EdgeSourcesLoad(void)
 		AddSource(table, types, &ntypes, i);
 	SPI_freetuptable(SPI_tuptable);
 
-	/* Complete now: put it in the place of the old one. */
+	/* Now complete; an error before this point has left the old one in place. */
 	if (sources_context != NULL)
 		MemoryContextDelete(sources_context);
 	MemoryContextSetParent(context, TopMemoryContext);
@@ -101,7 +104,7 @@ EdgeSourcesLoad(void)
 	sources_generation = generation;
 }
 
-/* The number of a type. */
+/* Returns the number of a type. */
 int
 EdgeSourceTypeByName(const char *project, const char *resource)
 {
@@ -119,7 +122,10 @@ EdgeSourceTypeByName(const char *project, const char *resource)
 	return found - known_types;
 }
 
-/* The number of the type whose documents have edges of this source; -1: none. */
+/*
+ * Returns the number of the type whose documents have edges of this source, or
+ * -1 if the source is unknown.
+ */
 int
 EdgeSourceType(int64 source)
 {
@@ -128,6 +134,7 @@ EdgeSourceType(int64 source)
 	return found != NULL ? found->type : -1;
 }
 
+/* Returns the type with a number. */
 const KnownType *
 EdgeSourceTypeByNumber(int type)
 {

@@ -1,12 +1,13 @@
 /*
  * edgesources.h
- *		Which resource type is behind an edge source, and its rank.
+ *		The resource type of each edge source, and its rank.
  */
 #ifndef DMS_EDGESOURCES_H
 #define DMS_EDGESOURCES_H
 
 #include "postgres.h"
 
+/* A resource type and its rank in the graph of identities. */
 typedef struct KnownType
 {
 	char		project[257];

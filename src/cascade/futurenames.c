@@ -1,11 +1,18 @@
 /*
  * futurenames.c
- *		What documents will be called once a call has changed identities.
+ *		The identities that documents will have after a call.
  *
- * A document of the call will be called what its body says.  A follower, whose
- * identity is made of one that changes, keeps its own values and gets the new
- * values of what it refers to.  So the names of followers are known before
- * anything is written, and references of the call can be resolved to them.
+ * A document of the call will have the identity of its body.  A follower,
+ * whose identity depends on one that changes, keeps its own values and gets
+ * the new values of the documents that it refers to.  So the identities of
+ * followers are known before anything is written, and references of the call
+ * can be resolved to them.
+ *
+ * This is sound only under the locks of the closure.  Followers are read after
+ * they have been locked for update, so no other transaction can change the
+ * values that they keep, or make them refer to other documents, between this
+ * computation and the cascade that writes the result.  For the same reason a
+ * reference that is resolved here needs no share lock of its own.
  */
 #include "postgres.h"
 
@@ -32,15 +39,16 @@ typedef struct NamedDocument
 	int			nvalues;
 } NamedDocument;
 
+/* The identities of the documents that were added. */
 struct FutureNames
 {
-	MemoryContext context;		/* of all that is below */
+	MemoryContext context;		/* of all members below */
 	HTAB	   *documents;
 	IdSet		ids;			/* ReferentialIds, aliases included */
 	bool		sorted;
 };
 
-/* No names yet. */
+/* Make an empty set of names. */
 FutureNames *
 FutureNamesMake(void)
 {
@@ -67,7 +75,10 @@ AddId(FutureNames *names, int64 document_id, const pg_uuid_t *id)
 	MemoryContextSwitchTo(saved);
 }
 
-/* Add a document with its identity, whose values live as long as the names. */
+/*
+ * Add a document with its identity.  The values must live as long as the
+ * names.
+ */
 static void
 AddDocument(FutureNames *names, int64 document_id, const ResourceModel *model,
 			char **values, const pg_uuid_t *primary, const pg_uuid_t *alias)
@@ -81,7 +92,7 @@ AddDocument(FutureNames *names, int64 document_id, const ResourceModel *model,
 		AddId(names, document_id, alias);
 }
 
-/* Add a document of the call. */
+/* Add a document of the call, with the identity of its body. */
 void
 FutureNamesAdd(FutureNames *names, int64 document_id, const FlatDocument *flat)
 {
@@ -89,9 +100,10 @@ FutureNamesAdd(FutureNames *names, int64 document_id, const FlatDocument *flat)
 }
 
 /*
- * The value that a part of a follower's identity will have.  If it comes from a
- * document that was added before, it is a value of that document.  Members of a
- * reference are in the order of the target's identity; a descriptor has one value.
+ * Returns the value that a part of a follower's identity will have.  If the
+ * part comes from a document that was added before, it is a value of that
+ * document; if not, it stays.  Members of a reference are in the order of the
+ * target's identity; a descriptor has one value.
  */
 static char *
 FutureValue(FutureNames *names, const ResourceModel *model, int part,
@@ -113,7 +125,7 @@ FutureValue(FutureNames *names, const ResourceModel *model, int part,
 	return identity->lower ? LowerInvariant(value, strlen(value)) : value;
 }
 
-/* Add a follower, by its root row and the identity that it has now. */
+/* Add a follower, given its root row and its present identity. */
 static void
 AddFollower(FutureNames *names, const ResourceModel *model, const Datum *row,
 			const StoredIdentity *present)
@@ -139,8 +151,9 @@ CompareDocuments(const void *a, const void *b)
 }
 
 /*
- * Add some followers of one type; the ids are ascending, and so are their root
- * rows.  An identity that cannot be read is left for the cascade to report.
+ * Add some followers of one type.  The ids are ascending, and so are their
+ * root rows.  A follower whose identity cannot be read is skipped, because the
+ * cascade will report it.
  */
 static void
 AddFollowers(FutureNames *names, Resource *resource, const int64 *ids, int n)
@@ -163,7 +176,7 @@ AddFollowers(FutureNames *names, Resource *resource, const int64 *ids, int n)
 	}
 }
 
-/* Add the members of one type that are not of the call. */
+/* Add the members of one type, except the documents of the call. */
 static void
 AddType(FutureNames *names, const ClosureType *type)
 {
@@ -189,9 +202,8 @@ AddType(FutureNames *names, const ClosureType *type)
 }
 
 /*
- * Add all members of a closure up to a rank.  The closure is locked, so no other
- * transaction changes their names.  Its types are in order of rank, so what an
- * identity is made of is added before it.
+ * Add all members of a locked closure up to a rank.  Types are in order of
+ * rank, so the documents that an identity depends on are added before it.
  */
 void
 FutureNamesFollow(FutureNames *names, const Closure *closure, int rank)
@@ -201,8 +213,9 @@ FutureNamesFollow(FutureNames *names, const Closure *closure, int rank)
 }
 
 /*
- * The document that will have this ReferentialId; 0: none of those added.  If
- * several want it, any of them is returned: the others will find it taken.
+ * Returns the document that will have this ReferentialId, or 0 if none of
+ * those added will.  If several will, any of them is returned: the write of
+ * another one then fails, because the id is taken.
  */
 int64
 FutureNamesFind(FutureNames *names, const pg_uuid_t *id)

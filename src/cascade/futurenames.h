@@ -1,6 +1,6 @@
 /*
  * futurenames.h
- *		What documents will be called once a call has changed identities.
+ *		The identities that documents will have after a call.
  */
 #ifndef DMS_FUTURENAMES_H
 #define DMS_FUTURENAMES_H

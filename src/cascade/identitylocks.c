@@ -1,11 +1,19 @@
 /*
  * identitylocks.c
- *		Update locks on identities, and the queue for them.
+ *		The rows of dms.IdentityLock: locking identities, and queuing for
+ *		locks that are not free.
  *
- * Who changes or deletes identities locks their dms.IdentityLock rows FOR
- * UPDATE.  New sharers overtake who waits for such a lock, on a busy document
- * without end; so if the locks are not free, we queue at the gate, which is
- * fair, and behind which nobody takes new locks.
+ * A transaction that changes or deletes an identity locks its row FOR UPDATE;
+ * one that relies on it locks the row FOR SHARE.  The row is separate from
+ * dms.Document, because a writer may change a document without changing its
+ * identity, and must then not block those that refer to it.
+ *
+ * PostgreSQL grants a share lock on a row that is share-locked already, even
+ * if another transaction waits for an update lock.  On a document that is
+ * referred to all the time, a change of identity could wait forever.  So a
+ * transaction that cannot have its update locks at once closes the gate, which
+ * is a table lock with a fair queue: transactions that hold share locks can
+ * finish, and new writers queue after us.
  */
 #include "postgres.h"
 
@@ -41,7 +49,7 @@ static Statement newest_deploy =
 	.sql = "SELECT pg_catalog.max(EffectiveSchemaId) FROM dms.EffectiveSchema",
 };
 
-/* Identities that were locked, ascending; there is room for those asked for. */
+/* Identities that were locked; there is room for all that were asked for. */
 typedef struct TakenIds
 {
 	int64	   *ids;
@@ -49,7 +57,7 @@ typedef struct TakenIds
 	int			room;
 } TakenIds;
 
-/* Note an identity that was locked. */
+/* Add an identity that was locked. */
 static void
 AddLocked(const Datum *values, void *arg)
 {
@@ -60,14 +68,14 @@ AddLocked(const Datum *values, void *arg)
 	locked->ids[locked->n++] = DatumGetInt64(values[0]);
 }
 
-/* Returns how to wait for a row lock. */
+/* Returns what to do if a row lock is not free. */
 static LockWaitPolicy
 WaitPolicy(void)
 {
 	return StoreLockNowait() ? LockWaitError : LockWaitBlock;
 }
 
-/* Lock identities for update.  Returns those that were locked. */
+/* Lock identities for update, in order of their ids.  Returns those that were locked. */
 static int64 *
 LockForUpdate(const int64 *ids, int n, LockWaitPolicy wait, int *nlocked)
 {
@@ -78,7 +86,10 @@ LockForUpdate(const int64 *ids, int n, LockWaitPolicy wait, int *nlocked)
 	return locked.ids;
 }
 
-/* Lock identities for update, waiting; those that are gone are not returned. */
+/*
+ * Lock identities for update, in order of their ids, waiting for each.
+ * Returns those that were locked; documents that are gone are not among them.
+ */
 int64 *
 IdentityLocksTake(const int64 *ids, int n, int *nlocked)
 {
@@ -86,8 +97,8 @@ IdentityLocksTake(const int64 *ids, int n, int *nlocked)
 }
 
 /*
- * Lock identities for share in the order given; those that are gone are not
- * returned.
+ * Lock identities for share, in the order given.  Returns those that were
+ * locked; documents that are gone are not among them.
  */
 int64 *
 IdentityLocksShare(const int64 *ids, int n, int *nlocked)
@@ -103,7 +114,10 @@ IdentityLocksShare(const int64 *ids, int n, int *nlocked)
 	return locked.ids;
 }
 
-/* The number that a statement gives, whatever the transaction's snapshot sees. */
+/*
+ * Returns the number that a query gives in the latest state, which the
+ * transaction's snapshot may not show.
+ */
 static int64
 NumberNow(Statement *statement, Datum *values)
 {
@@ -140,8 +154,10 @@ IdentityLocksTakeFree(const int64 *ids, int n, int *nlocked)
 }
 
 /*
- * Close the gate.  While we wait for it a deploy may pass, and the model that
- * we work with is an old one then.
+ * Close the gate.  We have to leave it for that, and a deploy that is queued
+ * there goes first.  The model that this call works with would then be
+ * outdated, so the transaction must be retried.  Both looks use the latest
+ * state, because a fixed snapshot does not show the deploy.
  */
 static void
 CloseGate(void)
@@ -203,8 +219,9 @@ IdentityLocksByTurns(IdentityLocksStep step, void *arg)
 }
 
 /*
- * Lock one identity whose change needs no other lock before it; false when it
- * is gone.  While it is free this is one statement.
+ * Lock one identity, whose change needs no lock before this one, so that the
+ * lock can be kept if it is free: then this is one statement.  Returns false
+ * if the document is gone.
  */
 bool
 IdentityLocksTakeFirst(int64 document_id)

@@ -1,6 +1,6 @@
 /*
  * identitylocks.h
- *		Update locks on identities, and the queue for them.
+ *		Locks on identities, and the queue for them.
  */
 #ifndef DMS_IDENTITYLOCKS_H
 #define DMS_IDENTITYLOCKS_H

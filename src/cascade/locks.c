@@ -1,10 +1,17 @@
 /*
  * locks.c
- *		The locks of a write, each taken in one statement and in one order.
+ *		Locking the documents that a body refers to.
  *
- * Who relies on the identity of a document holds its dms.IdentityLock row FOR
- * SHARE; who changes or deletes it holds that row FOR UPDATE.  Identities that
- * can never change need no lock: the foreign key stands guard against deletes.
+ * A transaction that relies on the identity of a document holds its
+ * dms.IdentityLock row FOR SHARE; one that changes or deletes it holds that
+ * row FOR UPDATE.  An identity that can never change needs no lock: the
+ * foreign key prevents a delete, and thousands of writers would otherwise
+ * contend for the row of a document that all of them refer to.
+ *
+ * References are resolved before the locks are taken, so a lock may be granted
+ * on a document that no longer has the name in the body.  Therefore all
+ * references under lock are resolved again, in a new snapshot, until every
+ * document that they resolve to is locked.
  */
 #include "postgres.h"
 
@@ -20,6 +27,7 @@
 #include "miscadmin.h"
 #include "utils/guc.h"
 
+/* Values of dms.identity_lock_scope. */
 typedef enum LockScope
 {
 	LOCK_MUTABLE,
@@ -34,13 +42,18 @@ static const struct config_enum_entry scope_options[] = {
 
 static int	lock_scope = LOCK_MUTABLE;
 
-/* A document to lock; by rank first, so that all sessions agree on the order. */
+/*
+ * A document to lock.  Targets are sorted by rank and id, which is the order of
+ * cascades as well (see closure.c), so that a writer and a cascade do not
+ * deadlock.
+ */
 typedef struct LockTarget
 {
 	int			rank;
 	int64		document_id;
 } LockTarget;
 
+/* Documents to lock in one statement. */
 typedef struct LockTargets
 {
 	LockTarget *targets;
@@ -58,6 +71,11 @@ LocksInit(void)
 							 PGC_USERSET, 0, NULL, NULL, NULL);
 }
 
+/*
+ * Returns true if the target of a reference is to be locked.  The document
+ * itself is locked by its own write.  A settled target is locked for update by
+ * the same call, and references for later are resolved to such targets.
+ */
 static bool
 NeedsLock(const ReferenceUse *use)
 {
@@ -66,6 +84,7 @@ NeedsLock(const ReferenceUse *use)
 	return use->reference->can_change || lock_scope == LOCK_ALL || FAULT_SKIP("hub_unlocked");
 }
 
+/* Order targets by rank, then by id. */
 static int
 CompareTargets(const void *a, const void *b)
 {
@@ -79,13 +98,17 @@ CompareTargets(const void *a, const void *b)
 	return 0;
 }
 
+/* Returns true if a document is among the locked ones, which are ascending. */
 static bool
 IsLocked(int64 document_id, const int64 *locked, int nlocked)
 {
 	return IdsHave(locked, nlocked, document_id);
 }
 
-/* The documents to lock that are not locked yet, in order, each once. */
+/*
+ * Find the documents to lock that are not locked yet, in order, without
+ * duplicates.
+ */
 static void
 OpenTargets(const FlatDocument *flat, const int64 *locked, int nlocked, LockTargets *open)
 {
@@ -105,7 +128,10 @@ OpenTargets(const FlatDocument *flat, const int64 *locked, int nlocked, LockTarg
 	open->n = (int) qunique(open->targets, n, sizeof(LockTarget), CompareTargets);
 }
 
-/* Lock the open documents, and add those that were found to *locked. */
+/*
+ * Lock the open documents for share, and add those that exist to *locked.
+ * Returns the new number of locked documents.
+ */
 static int
 LockShared(const LockTargets *open, int64 **locked, int nlocked)
 {
@@ -124,7 +150,10 @@ LockShared(const LockTargets *open, int64 **locked, int nlocked)
 	return nlocked;
 }
 
-/* The ids of all references that are under lock, to be looked at again. */
+/*
+ * Returns the ReferentialIds of all references under lock, to be resolved
+ * again.
+ */
 static IdSet *
 LockedIds(const FlatDocument *flat)
 {
@@ -138,9 +167,10 @@ LockedIds(const FlatDocument *flat)
 }
 
 /*
- * Look again, in a new statement.  Where the transaction's snapshot is fixed
- * it may be blind to what the lock waited for: then the latest state must say
- * the same, or the transaction must be tried again.
+ * Resolve ReferentialIds in a new snapshot, which shows what was committed
+ * while we waited for a lock.  If the transaction's snapshot is fixed, it does
+ * not show that, and no row that we write conflicts with it: then the latest
+ * state must agree, or the transaction must be retried.
  */
 static void
 LookAgain(IdSet *set)
@@ -165,8 +195,8 @@ LookAgain(IdSet *set)
 }
 
 /*
- * A document that was to be locked, was not, and still has its identity: its
- * lock row was lost, and waiting for it would never end.
+ * Refuse a document that was to be locked, was not, and still has the
+ * identity: its lock row is missing, and the loop would never end.
  */
 static void
 RefuseWithoutLockRow(const FlatDocument *flat, const LockTargets *open,
@@ -188,14 +218,18 @@ RefuseWithoutLockRow(const FlatDocument *flat, const LockTargets *open,
 
 /*
  * Lock the referenced documents whose identities can change, and make sure
- * that the references still name what was locked.  While we waited, an
- * identity may have moved to another document: that one must be locked and
- * looked at in turn, until a look finds only documents that are locked.  False
- * when a reference names nothing any more.
+ * that the references still name the locked documents.
  *
- * updated_id is the document that is updated by its id, or 0.  A name that has
- * moved to that very document is not the one of its body, so the update takes
- * it away, and the reference names nothing.
+ * While we waited for a lock, an identity may have moved to another document.
+ * That one must be locked and looked at in turn, because its identity may move
+ * on while we wait again; so we repeat until a look finds only documents that
+ * are locked.  Locks on documents that turn out not to be meant are kept until
+ * the end of the transaction.  Returns false if a reference names no document
+ * any more.
+ *
+ * updated_id is the document that is updated by its id, or 0.  If a name has
+ * moved to that very document, the update takes it away again, because its
+ * body has another identity; so the reference names nothing.
  */
 bool
 LockChildren(FlatDocument *flat, int64 updated_id)

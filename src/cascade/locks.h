@@ -1,6 +1,6 @@
 /*
  * locks.h
- *		Row locks on the documents that a document refers to.
+ *		Share locks on the documents that a document refers to.
  */
 #ifndef DMS_LOCKS_H
 #define DMS_LOCKS_H

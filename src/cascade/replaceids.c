@@ -2,9 +2,9 @@
  * replaceids.c
  *		Giving many documents new ReferentialIds.
  *
- * All old ids go before the first new one comes, so that documents can swap
- * theirs.  An id that somebody else has is a collision, and tells which document
- * was to get it.
+ * All old ids are deleted before the first new one is inserted, so that
+ * documents can swap theirs.  If another document has a new id, the error
+ * reports both documents.
  */
 #include "postgres.h"
 
@@ -20,6 +20,7 @@
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 
+/* The new ReferentialId of a document. */
 typedef struct ReplaceId
 {
 	int64		document_id;
@@ -38,7 +39,7 @@ struct ReplaceIds
 	ReplaceIds *next;
 };
 
-/* An empty list, with room for so many. */
+/* Make an empty list, for at most capacity documents. */
 ReplaceIds *
 ReplaceIdsMake(const char *project, const char *resource, int capacity)
 {
@@ -74,7 +75,7 @@ ReplaceIdsAdd(ReplaceIds *list, int64 document_id, const pg_uuid_t *id)
 	added->held = false;
 }
 
-/* Put a list behind others. */
+/* Append a list to others, of which there may be none. */
 ReplaceIds *
 ReplaceIdsJoin(ReplaceIds *first, ReplaceIds *second)
 {
@@ -95,7 +96,10 @@ CompareDocuments(const void *a, const void *b)
 	return IdsCompare(&((const ReplaceId *) a)->document_id, &((const ReplaceId *) b)->document_id);
 }
 
-/* The new id of a document that a row was found of. */
+/*
+ * Returns the new id of a document of the list, given the id in a row that was
+ * read.
+ */
 static ReplaceId *
 NewIdOf(const ReplaceIds *list, int64 document_id)
 {
@@ -109,7 +113,7 @@ NewIdOf(const ReplaceIds *list, int64 document_id)
 
 /*
  * Returns true if a row is an old id of its document under the name of the
- * list, and notes if it is the new one already.
+ * list.  Notes if it equals the new id: then it stays.
  */
 static bool
 IsOld(const Datum *values, void *arg)
@@ -124,7 +128,7 @@ IsOld(const Datum *values, void *arg)
 	return !id->held;
 }
 
-/* The documents of a list, ascending. */
+/* Returns the documents of a list, ascending. */
 static int64 *
 Documents(const ReplaceIds *list)
 {
@@ -147,7 +151,7 @@ DropHeld(ReplaceIds *list)
 	list->n = kept;
 }
 
-/* Refuse a list that has two ids for one document; it is sorted. */
+/* Refuse a sorted list that has two ids for one document. */
 static void
 RefuseTwice(const ReplaceIds *list)
 {
@@ -157,8 +161,9 @@ RefuseTwice(const ReplaceIds *list)
 }
 
 /*
- * Delete the old ids of documents.  New ones are then inserted in the order of
- * documents, in which the next cascade reads them.
+ * Delete the old ids of documents.  The list is then in order of documents,
+ * and so new ids are inserted in the order in which the next cascade reads
+ * them.
  */
 static void
 ForgetOldIds(ReplaceIds *list)
@@ -169,7 +174,7 @@ ForgetOldIds(ReplaceIds *list)
 	DropHeld(list);
 }
 
-/* The parts of a row of a new id. */
+/* The parts that rows of new ids are made from. */
 typedef struct Claim
 {
 	const ReplaceIds *list;
@@ -213,7 +218,10 @@ OnlyOne(const ReplaceIds *list, ReplaceId *id)
 	return one;
 }
 
-/* The fault: a document claims its id while another still has it. */
+/*
+ * The fault: each document claims its id while the next ones still have
+ * theirs.
+ */
 static int
 ReplaceOneByOne(ReplaceIds *list)
 {
@@ -232,7 +240,11 @@ ReplaceOneByOne(ReplaceIds *list)
 #define ReplaceOneByOne(list) 0
 #endif
 
-/* Note the ids of a list that other documents have. */
+/*
+ * Add those new ids of a list to the problem that other documents have.  The
+ * latest state is read, because the holder may have committed after the
+ * transaction's snapshot.
+ */
 static void
 NoteTaken(Problem *problem, const ReplaceIds *list)
 {
@@ -255,12 +267,16 @@ NoteTaken(Problem *problem, const ReplaceIds *list)
 	}
 }
 
-/* Raise that ids are taken, and by which documents. */
+/*
+ * Raise an error that says which ids are taken, and by which documents.  The
+ * names of the violated constraint are kept from the cause.
+ */
 static void
-RaiseTaken(const ReplaceIds *list)
+RaiseTaken(const ReplaceIds *list, const ErrorData *cause)
 {
 	Problem    *problem = ProblemNew(PROBLEM_IDENTITY_TAKEN);
 
+	problem->cause = cause;
 	for (; list != NULL; list = list->next)
 		NoteTaken(problem, list);
 	ProblemRaise(problem, "a document that depends on the changed identity would get one that is taken");
@@ -273,6 +289,7 @@ typedef struct ClaimAttempt
 	int64		changed;
 } ClaimAttempt;
 
+/* Insert the new ids of all lists.  Returns true, so that they are kept. */
 static bool
 ClaimAll(void *arg)
 {
@@ -284,8 +301,9 @@ ClaimAll(void *arg)
 }
 
 /*
- * Replace ids: all old ones go before the first new one comes.  They are claimed
- * in a subtransaction, so that the store can still be asked which one was taken.
+ * Replace the ids of all lists; returns the number that changed.  New ids are
+ * inserted in a subtransaction, so that after a unique violation the store can
+ * still be asked which of them is taken.
  */
 int64
 ReplaceIdsRun(ReplaceIds *list)
@@ -299,7 +317,7 @@ ReplaceIdsRun(ReplaceIds *list)
 			ForgetOldIds(l);
 	error = AttemptCatch(ClaimAll, &attempt, &stays);
 	if (error != NULL && error->sqlerrcode == ERRCODE_UNIQUE_VIOLATION)
-		RaiseTaken(list);
+		RaiseTaken(list, error);
 	if (error != NULL)
 		ReThrowError(error);
 	return attempt.changed;

@@ -1,6 +1,6 @@
 /*
  * replaceids.h
- *		New ReferentialIds of many documents.
+ *		Giving many documents new ReferentialIds.
  */
 #ifndef DMS_REPLACEIDS_H
 #define DMS_REPLACEIDS_H

@@ -2,10 +2,10 @@
  * body.c
  *		Parsing a body and bringing it into canonical form.
  *
- * The walk follows the scopes of the model and changes the tree in place: what
- * the schema does not know, nulls and empty objects go, values become
- * canonical.  What is left is what will be stored, and every later step can
- * take it as it is.  All faults of a stage are reported together.
+ * The walk follows the scopes of the model and changes the tree in place:
+ * unknown properties, nulls and empty objects are removed, and values become
+ * canonical.  The result is what will be stored, so later steps need not check
+ * it again.  All faults of a stage are reported together.
  */
 #include "postgres.h"
 
@@ -15,6 +15,7 @@
 #include "model/value.h"
 #include "utils/guc.h"
 
+/* Values of dms.unknown_properties. */
 typedef enum UnknownProperties
 {
 	UNKNOWN_DROP,
@@ -31,16 +32,18 @@ static const struct config_enum_entry unknown_options[] = {
 
 static int	unknown_properties = UNKNOWN_DROP;
 
+/* The state of a walk through a body. */
 typedef struct BodyState
 {
 	const ResourceModel *model;
-	Problem    *schema;			/* faults of the stage of the schema */
-	Problem    *decimals;		/* and of the one behind it */
+	Problem    *schema;			/* faults against the schema */
+	Problem    *decimals;		/* faults of the next stage */
 } BodyState;
 
 static void CheckObject(BodyState *state, int scope, JNode *object);
 static void CheckMembers(BodyState *state, const ScopeModel *scope, JNode *object);
 
+/* Define the settings of this module. */
 void
 BodyInit(void)
 {
@@ -50,7 +53,10 @@ BodyInit(void)
 							 PGC_USERSET, 0, NULL, NULL, NULL);
 }
 
-/* Properties of a response that clients send back; nobody means them. */
+/*
+ * Returns true for properties that a read adds to a document.  Clients send
+ * them back unchanged, so they are no reason for a notice or an error.
+ */
 static bool
 IsOfResponse(const char *name)
 {
@@ -58,7 +64,10 @@ IsOfResponse(const char *name)
 		strcmp(name, "link") == 0;
 }
 
-/* A body whose document has no id yet must not have one, in any case. */
+/*
+ * Refuse an "id" (in any case) in the body of an upsert, because the store
+ * assigns the id of a new document.
+ */
 static void
 RefuseId(const JNode *body)
 {
@@ -77,7 +86,7 @@ RefuseId(const JNode *body)
 		ProblemRaise(problem, "document is not valid");
 }
 
-/* Take the "id" out of the body; *id is its text. */
+/* Remove the "id" from the body; *id is its text, or NULL if there is none. */
 static void
 TakeId(JNode *body, const char **id)
 {
@@ -103,7 +112,7 @@ TakeId(JNode *body, const char **id)
 	}
 }
 
-/* Parse a body.  What is not JSON, or not an object, is refused here. */
+/* Parse a body.  Refuses a text that is not a JSON object. */
 JNode *
 BodyParse(const char *text, int len, BodyPurpose purpose, const char **id)
 {
@@ -136,7 +145,7 @@ CompareToProperty(const void *name, const void *property)
 	return strcmp(name, ((const PropertyModel *) property)->name);
 }
 
-/* The property of that name; properties are in byte order. */
+/* Returns the property with a name, or NULL; properties are in byte order. */
 static const PropertyModel *
 FindProperty(const ScopeModel *scope, const char *name)
 {
@@ -144,7 +153,10 @@ FindProperty(const ScopeModel *scope, const char *name)
 		bsearch(name, scope->properties, scope->nproperties, sizeof(PropertyModel), CompareToProperty);
 }
 
-/* A property that the schema does not know. */
+/*
+ * Ignore or report a property that the schema does not have, as the setting
+ * says.
+ */
 static void
 CheckUnknown(BodyState *state, JNode *node)
 {
@@ -157,6 +169,7 @@ CheckUnknown(BodyState *state, JNode *node)
 				(errmsg("property \"%s\" is not known and was ignored", JsonTreePath(node))));
 }
 
+/* Bring a value into canonical form, or report why it has none. */
 static void
 CheckValue(BodyState *state, const PropertyModel *property, JNode *node)
 {
@@ -168,8 +181,9 @@ CheckValue(BodyState *state, const PropertyModel *property, JNode *node)
 }
 
 /*
- * Does an object hold nothing that the schema knows?  Objects below it count
- * when they hold something; arrays and references do, even empty ones.
+ * Returns true if an object holds nothing that the schema has.  An object
+ * inside it counts if that holds something; arrays and references always
+ * count, even empty ones.
  */
 static bool
 HoldsNothing(const ResourceModel *model, int scope, const JNode *object)
@@ -191,7 +205,7 @@ HoldsNothing(const ResourceModel *model, int scope, const JNode *object)
 	return true;
 }
 
-/* Is every element null, or an object that holds nothing? */
+/* Returns true if every element is null, or an object that holds nothing. */
 static bool
 OnlyEmptyObjects(const ResourceModel *model, int scope, const JNode *array)
 {
@@ -205,7 +219,7 @@ OnlyEmptyObjects(const ResourceModel *model, int scope, const JNode *array)
 	return true;
 }
 
-/* Equal elements, for "uniqueItems". */
+/* Check that no two elements are equal, for "uniqueItems". */
 static void
 CheckUniqueItems(BodyState *state, JNode *array)
 {
@@ -229,7 +243,10 @@ CheckUniqueItems(BodyState *state, JNode *array)
 		}
 }
 
-/* Elements that are null are dropped; the others must be objects. */
+/*
+ * Check the elements of an array.  Nulls are removed; all others must be
+ * objects.
+ */
 static void
 CheckElements(BodyState *state, const PropertyModel *property, JNode *array)
 {
@@ -256,7 +273,7 @@ CheckElements(BodyState *state, const PropertyModel *property, JNode *array)
 	}
 }
 
-/* An array; false when it counts as absent. */
+/* Check an array; returns false if it counts as absent. */
 static bool
 CheckArray(BodyState *state, const PropertyModel *property, JNode *node)
 {
@@ -269,7 +286,7 @@ CheckArray(BodyState *state, const PropertyModel *property, JNode *node)
 	if (node->parent->parent == NULL &&
 		OnlyEmptyObjects(state->model, property->scope, node))
 	{
-		/* What nobody knows in them is told all the same. */
+		/* Unknown properties in it are reported nevertheless. */
 		foreach_child(child, node)
 			if (child->kind == JNODE_OBJECT)
 			CheckMembers(state, &state->model->scopes[property->scope], child);
@@ -287,7 +304,7 @@ CheckArray(BodyState *state, const PropertyModel *property, JNode *node)
 	return true;
 }
 
-/* What must be there and is not. */
+/* Report required properties that are missing. */
 static void
 CheckRequired(BodyState *state, const ScopeModel *scope, JNode *object)
 {
@@ -302,7 +319,10 @@ CheckRequired(BodyState *state, const ScopeModel *scope, JNode *object)
 	}
 }
 
-/* Empty arrays have passed the schema, and stand for nothing. */
+/*
+ * Remove empty arrays.  They are needed until the schema has been checked, but
+ * are not stored.
+ */
 static void
 DropEmptyArrays(JNode *object)
 {
@@ -325,10 +345,10 @@ DropEmptyArrays(JNode *object)
 }
 
 /*
- * An object below another; false when it counts as absent.  One that holds
- * nothing, or nothing but nulls and what nobody knows, is absent: it need not
- * have what its schema requires.  A reference stays, for others to find it
- * incomplete.
+ * Check an object inside another; returns false if it counts as absent.  An
+ * object that holds nothing but nulls and unknown properties is absent, so it
+ * need not have the properties that its schema requires.  A reference is kept,
+ * because a later rule reports that it is incomplete.
  */
 static bool
 CheckNested(BodyState *state, const PropertyModel *property, JNode *node)
@@ -349,7 +369,7 @@ CheckNested(BodyState *state, const PropertyModel *property, JNode *node)
 	return node->nchildren > 0 || property->kind == PROPERTY_REFERENCE;
 }
 
-/* One member of an object; false when it is to be dropped. */
+/* Check one member of an object; returns false if it is to be removed. */
 static bool
 CheckMember(BodyState *state, const ScopeModel *scope, JNode *node)
 {
@@ -381,7 +401,7 @@ CheckMember(BodyState *state, const ScopeModel *scope, JNode *node)
 	return false;
 }
 
-/* The members of an object, and all below them. */
+/* Check the members of an object and everything inside them. */
 static void
 CheckMembers(BodyState *state, const ScopeModel *scope, JNode *object)
 {
@@ -404,7 +424,7 @@ CheckMembers(BodyState *state, const ScopeModel *scope, JNode *object)
 	}
 }
 
-/* An object and all below it. */
+/* Check an object and everything inside it. */
 static void
 CheckObject(BodyState *state, int scope_index, JNode *object)
 {
@@ -424,8 +444,8 @@ RaiseIfFound(Problem *problem)
 }
 
 /*
- * Bring a body into canonical form; refuse it when a value or its structure
- * does not fit the schema, or when it misses an id that it needs.
+ * Bring a body into canonical form.  Refuses it if its structure or a value
+ * does not fit the schema, or if it lacks an id that it needs.
  */
 void
 BodyCheck(const ResourceModel *model, JNode *body, bool id_missing)

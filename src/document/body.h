@@ -10,7 +10,7 @@
 #include "base/jsontree.h"
 #include "model/model.h"
 
-/* What the caller does with the body decides about "id". */
+/* The purpose of a body decides whether it may have an "id". */
 typedef enum BodyPurpose
 {
 	BODY_FOR_UPSERT,			/* no id */

@@ -1,9 +1,11 @@
 /*
  * bodyrules.c
  *		Rules that span several values of a body: equal values, complete
- *		references, no reference or element twice, no ambiguous identity.
+ *		references, no duplicate references or elements, no ambiguous
+ *		identity.
  *
- * Each rule is a stage of its own; the first that finds something answers.
+ * Each rule is a stage of its own; the first stage that finds faults reports
+ * them.
  */
 #include "postgres.h"
 
@@ -14,7 +16,7 @@
 #include "document/body.h"
 #include "miscadmin.h"
 
-/* An element of an array, and what must be unique about it. */
+/* An element of an array, and the text of the values that must be unique. */
 typedef struct ElementKey
 {
 	char	   *key;
@@ -22,6 +24,7 @@ typedef struct ElementKey
 	int			position;		/* in document order */
 } ElementKey;
 
+/* Returns true if values at a path are descriptor URIs, by its name. */
 static bool
 IsDescriptorPath(const char *path)
 {
@@ -30,7 +33,10 @@ IsDescriptorPath(const char *path)
 	return length >= 10 && strcmp(path + length - 10, "Descriptor") == 0;
 }
 
-/* Descriptors are the same in any case. */
+/*
+ * Returns true if two values are equal; descriptors are compared in lower
+ * case.
+ */
 static bool
 SameValue(const JNode *a, const JNode *b, bool descriptor)
 {
@@ -41,7 +47,7 @@ SameValue(const JNode *a, const JNode *b, bool descriptor)
 	return strcmp(a->text, b->text) == 0;
 }
 
-/* Do all these values equal that one? */
+/* Returns true if all nodes have the same value as the given one. */
 static bool
 AllEqual(List *nodes, const JNode *value, bool descriptor)
 {
@@ -53,7 +59,7 @@ AllEqual(List *nodes, const JNode *value, bool descriptor)
 	return true;
 }
 
-/* Every value at one path must equal every value at the other. */
+/* Check that every value at one path equals every value at the other. */
 static void
 CheckEquality(Problem *problem, const EqualityModel *equality, JNode *body)
 {
@@ -72,7 +78,7 @@ CheckEquality(Problem *problem, const EqualityModel *equality, JNode *body)
 	ProblemAt(problem, equality->target, "must be equal to %s.", equality->source);
 }
 
-/* A reference must name all values that identify its target. */
+/* Check that a reference has all values that identify its target. */
 static void
 CheckComplete(Problem *problem, const ReferenceModel *reference, JNode *body)
 {
@@ -91,6 +97,7 @@ CheckComplete(Problem *problem, const ReferenceModel *reference, JNode *body)
 	}
 }
 
+/* Order elements by their keys, then by their positions. */
 static int
 CompareKeys(const void *a, const void *b)
 {
@@ -101,7 +108,7 @@ CompareKeys(const void *a, const void *b)
 	return order != 0 ? order : left->position - right->position;
 }
 
-/* 1st, 2nd, 3rd, 11th, ... */
+/* Returns an ordinal number: 1st, 2nd, 3rd, 11th. */
 static char *
 Ordinal(int n)
 {
@@ -111,7 +118,7 @@ Ordinal(int n)
 	return psprintf("%d%s", n, n / 10 % 10 == 1 || last > 3 ? endings[0] : endings[last]);
 }
 
-/* Report every element whose key stood before. */
+/* Report every element whose key another element before it has. */
 static void
 ReportDuplicates(Problem *problem, ElementKey *keys, int n, const char *what)
 {
@@ -122,7 +129,7 @@ ReportDuplicates(Problem *problem, ElementKey *keys, int n, const char *what)
 					  "the %s element %s.", Ordinal(keys[i].element->index + 1), what);
 }
 
-/* The values of an element at these places, as one text. */
+/* Returns the values of an element at these paths as one text. */
 static char *
 KeyOf(JNode *element, char **members, int nmembers)
 {
@@ -146,7 +153,10 @@ KeyOf(JNode *element, char **members, int nmembers)
 	return key.data;
 }
 
-/* Two equal references, wherever in the document, for collections of them. */
+/*
+ * Check that no reference of a collection of references is repeated, anywhere
+ * in the document.
+ */
 static void
 CheckBareReferences(Problem *problem, const ResourceModel *model,
 					const TableModel *table, JNode *body)
@@ -174,7 +184,7 @@ CheckBareReferences(Problem *problem, const ResourceModel *model,
 	ReportDuplicates(problem, keys, n, "repeats a reference");
 }
 
-/* No two elements of one array may agree in all the values. */
+/* Check that no two elements of one array agree in all the given values. */
 static void
 CheckUniqueness(Problem *problem, const UniquenessModel *uniqueness, JNode *body)
 {
@@ -201,7 +211,10 @@ CheckUniqueness(Problem *problem, const UniquenessModel *uniqueness, JNode *body
 	}
 }
 
-/* Identities are written path=value#path=value: no value may read so. */
+/*
+ * Check that a value of an identity cannot be mistaken for several: identities
+ * are hashed as path=value#path=value.
+ */
 static void
 CheckIdentifier(Problem *problem, const JNode *node, const char *value)
 {
@@ -210,7 +223,7 @@ CheckIdentifier(Problem *problem, const JNode *node, const char *value)
 				  "must not contain \"#$.\", because it identifies a document.");
 }
 
-/* The values that identify the document itself. */
+/* Check the values that identify the document itself. */
 static void
 CheckOwnIdentity(Problem *problem, const ResourceModel *model, JNode *body)
 {
@@ -231,7 +244,7 @@ CheckOwnIdentity(Problem *problem, const ResourceModel *model, JNode *body)
 	}
 }
 
-/* The values that identify what a reference names. */
+/* Check the values that identify the targets of a reference. */
 static void
 CheckReferenced(Problem *problem, const ReferenceModel *reference, JNode *body)
 {
@@ -251,7 +264,7 @@ CheckReferenced(Problem *problem, const ReferenceModel *reference, JNode *body)
 	}
 }
 
-/* End a stage. */
+/* Raise the faults of a stage, if there are any. */
 static void
 EndStage(Problem *problem)
 {
@@ -259,7 +272,7 @@ EndStage(Problem *problem)
 		ProblemRaise(problem, "document is not valid");
 }
 
-/* All rules, on a body in canonical form. */
+/* Check all rules, on a body in canonical form. */
 void
 BodyCheckRules(const ResourceModel *model, JNode *body)
 {

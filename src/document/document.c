@@ -197,7 +197,10 @@ DocumentLock(int64 document_id, DocumentHeader *header)
 	return LockHeader(document_id, StoreLockNowait() ? LockWaitError : LockWaitBlock, header);
 }
 
-/* The same without waiting; also returns false if another transaction holds it. */
+/*
+ * The same without waiting; returns false also if another transaction holds
+ * it.
+ */
 bool
 DocumentLockAtOnce(int64 document_id, DocumentHeader *header)
 {
@@ -205,8 +208,10 @@ DocumentLockAtOnce(int64 document_id, DocumentHeader *header)
 }
 
 /*
- * Raise the etag of one document, as the last statement of its write.  With
- * judge, returns false if the etag is not the one that the write relied on.
+ * Raise the etag of one document, as the last statement of its write.  If
+ * judge is set, only if the etag is the one that the write relied on; returns
+ * false if it is not.  The statement locks the newest version of the row, so
+ * this check is reliable whatever the snapshot shows.
  */
 bool
 DocumentBump(DocumentHeader *header, const char *version, bool judge)

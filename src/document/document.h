@@ -11,6 +11,7 @@
 #include "model/modelcache.h"
 #include "utils/uuid.h"
 
+/* The row of a document in dms.Document, without the names of its resource. */
 typedef struct DocumentHeader
 {
 	int64		document_id;
@@ -31,7 +32,7 @@ typedef struct FoundDocument
 #define DOCUMENT_INSERT_SQL \
 	"INSERT INTO dms.Document (DocumentId, DocumentUuid, ProjectName, ResourceName, ResourceVersion)"
 
-/* The start of a subquery for the ids of documents, which ends in a condition on d. */
+/* The start of a query for the ids of documents, to be followed by a condition on d. */
 #define DOCUMENT_IDS_SQL "SELECT d.DocumentId FROM dms.Document AS d WHERE "
 
 extern void DocumentHeaderFromRow(const Datum *values, DocumentHeader *header);

@@ -18,6 +18,7 @@
 #include "engine/statement.h"
 #include "lib/qunique.h"
 
+/* An edge of a document. */
 typedef struct Edge
 {
 	int64		child;
@@ -25,6 +26,7 @@ typedef struct Edge
 	bool		identity;
 } Edge;
 
+/* The edges of a document. */
 typedef struct EdgeSet
 {
 	Edge	   *edges;			/* by source and child, as the primary key */
@@ -216,7 +218,7 @@ EdgesDiff(int64 document_id, const FlatDocument *flat)
 	return surplus.n + missing.n > 0;
 }
 
-/* Order edges to parents, for comparing two looks at them. */
+/* Order edges to parents, for comparing two reads of them. */
 static int
 CompareParents(const void *a, const void *b)
 {
@@ -230,7 +232,7 @@ CompareParents(const void *a, const void *b)
 	return (int) left->identity - (int) right->identity;
 }
 
-/* Returns true if two edges to parents are the same. */
+/* Returns true if two sets of n edges are the same; both are sorted here. */
 static bool
 SameParents(ParentEdge *a, ParentEdge *b, int n)
 {
@@ -264,10 +266,14 @@ ReadParents(const int64 *ids, int n, int *nfound)
 }
 
 /*
- * Read the edges to documents, whose ids are ascending, in a new snapshot,
- * after taking the locks that keep others from adding any.  Where the
- * transaction's snapshot is fixed it may not see what was committed meanwhile:
- * then the latest state must agree, or the transaction must be retried.
+ * Read the edges to documents, whose ids are ascending, in a new snapshot.
+ * The caller holds update locks on their identities, so no edge to them can be
+ * added.  (If an identity can never change, writers do not lock it; then a
+ * delete relies on the foreign keys.)
+ *
+ * If the transaction's snapshot is fixed, it may not show edges that were
+ * committed before the locks were granted: then the latest state must agree,
+ * or the transaction must be retried.
  */
 ParentEdge *
 EdgesToLocked(const int64 *ids, int n, int *nfound)
@@ -291,7 +297,9 @@ EdgesToLocked(const int64 *ids, int n, int *nfound)
 	return seen;
 }
 
-/* Returns true if any document refers to this one, which is locked. */
+/*
+ * Returns true if any document refers to this one, whose identity is locked.
+ */
 bool
 EdgesHaveParents(int64 document_id)
 {

@@ -10,7 +10,7 @@
 #include "document/flatten.h"
 #include "utils/uuid.h"
 
-/* An edge to a document, seen from there. */
+/* An edge to a document, as found from that document. */
 typedef struct ParentEdge
 {
 	int64		parent;
@@ -18,7 +18,7 @@ typedef struct ParentEdge
 	bool		identity;
 } ParentEdge;
 
-/* The start of a query for the edges of a document, which ends in its id. */
+/* The start of a query for the edges of a document, to be followed by its id. */
 #define EDGES_OF_PARENT_SQL \
 	"SELECT ChildDocumentId, EdgeSourceId, IsIdentityComponent" \
 	" FROM dms.ReferenceEdge WHERE ParentDocumentId OPERATOR(pg_catalog.=) "

@@ -1,6 +1,9 @@
 /*
  * flatten.c
  *		Turning a canonical body into rows of the resource's tables.
+ *
+ * The walk relies on a body that was checked: every node knows its property,
+ * and references are complete.
  */
 #include "postgres.h"
 
@@ -11,7 +14,7 @@
 #include "model/value.h"
 #include "utils/builtins.h"
 
-/* Where the walk stands: the row that values go to, and the way to it. */
+/* A position of the walk: the row that values go to, and the ordinals of its key. */
 typedef struct FlatPlace
 {
 	int			table;
@@ -23,7 +26,7 @@ typedef struct FlatPlace
 static void FlattenObject(FlatDocument *flat, const JNode *object,
 						  const FlatPlace *place);
 
-/* Start a row: all columns null but the ordinals of its key. */
+/* Add a row; all its columns are null except the ordinals of its key. */
 static int
 AddRow(FlatDocument *flat, int table, const FlatPlace *place)
 {
@@ -44,7 +47,7 @@ AddRow(FlatDocument *flat, int table, const FlatPlace *place)
 	return set->nrows++;
 }
 
-/* Note a reference; its column is filled when it is resolved. */
+/* Add a reference; its column is filled when it has been resolved. */
 static void
 AddUse(FlatDocument *flat, const PropertyModel *property, JNode *node,
 	   const FlatPlace *place)
@@ -60,6 +63,7 @@ AddUse(FlatDocument *flat, const PropertyModel *property, JNode *node,
 	IdentityOfReference(use);
 }
 
+/* Set the column of a scalar value. */
 static void
 SetValue(FlatDocument *flat, const PropertyModel *property, const JNode *node,
 		 const FlatPlace *place)
@@ -70,7 +74,9 @@ SetValue(FlatDocument *flat, const PropertyModel *property, const JNode *node,
 	row->nulls[property->column] = false;
 }
 
-/* The elements of an array, each a row of the collection's table. */
+/*
+ * Flatten the elements of an array; each is a row of the collection's table.
+ */
 static void
 FlattenArray(FlatDocument *flat, const PropertyModel *property,
 			 const JNode *array, const FlatPlace *place)
@@ -91,7 +97,7 @@ FlattenArray(FlatDocument *flat, const PropertyModel *property,
 	}
 }
 
-/* An extension is a row beside the one it extends. */
+/* Flatten an extension; it is a row beside the row that it extends. */
 static void
 FlattenExtension(FlatDocument *flat, const PropertyModel *property,
 				 const JNode *node, const FlatPlace *place)
@@ -103,6 +109,7 @@ FlattenExtension(FlatDocument *flat, const PropertyModel *property,
 	FlattenObject(flat, node, &extension);
 }
 
+/* Flatten the members of an object. */
 static void
 FlattenObject(FlatDocument *flat, const JNode *object, const FlatPlace *place)
 {
@@ -134,7 +141,7 @@ FlattenObject(FlatDocument *flat, const JNode *object, const FlatPlace *place)
 	}
 }
 
-/* A descriptor's row also holds its URI and its type. */
+/* Set the URI and the discriminator in the row of a descriptor. */
 static void
 CompleteDescriptor(FlatDocument *flat, JNode *body)
 {
@@ -159,7 +166,7 @@ CompleteDescriptor(FlatDocument *flat, JNode *body)
 	}
 }
 
-/* Rows, references and identity of a body. */
+/* Make the rows, references and identity of a body. */
 FlatDocument *
 Flatten(const ResourceModel *model, JNode *body)
 {
@@ -176,7 +183,9 @@ Flatten(const ResourceModel *model, JNode *body)
 	return flat;
 }
 
-/* Put the id of the document into all rows and its references to itself. */
+/*
+ * Put the id of the document into all rows and into its references to itself.
+ */
 static void
 SetOwnId(FlatDocument *flat, int64 document_id)
 {

@@ -14,21 +14,22 @@
 
 /*
  * One reference in a body.  The foreign-key column and the edge are both made
- * from it, so neither can be without the other.
+ * from it, so neither can exist without the other.
  */
 typedef struct ReferenceUse
 {
 	const ReferenceModel *reference;
-	JNode	   *node;			/* where it stands */
+	JNode	   *node;			/* the reference in the body */
 	int			row;			/* in the table of the reference */
 	pg_uuid_t	referential_id;
-	int64		document_id;	/* 0: not resolved */
+	int64		document_id;	/* 0 if not resolved */
 	bool		own;			/* the document refers to itself */
 	bool		settled;		/* the call locks the target's identity for
 								 * update */
 	bool		later;			/* to be resolved when followers are known */
 } ReferenceUse;
 
+/* A body as rows, references and identity. */
 typedef struct FlatDocument
 {
 	const ResourceModel *model;

@@ -1,7 +1,7 @@
 /*
  * identity.c
- *		ReferentialIds: of a document, of its alias under the superclass, and
- *		of what its references name.
+ *		Computing ReferentialIds: of a document, of its alias under the
+ *		superclass, and of the targets of its references.
  */
 #include "postgres.h"
 
@@ -12,8 +12,8 @@
 #include "document/identity.h"
 
 /*
- * The text of an identity value as it is hashed.  Bodies that got here have it;
- * should they not, the model is to blame.
+ * Returns the text of an identity value as it is hashed.  A checked body has
+ * it; if it is missing, the model is damaged.
  */
 static char *
 IdentityText(const JNode *node, bool lower)
@@ -27,7 +27,7 @@ IdentityText(const JNode *node, bool lower)
 	return unconstify(char *, node->text);
 }
 
-/* The values that identify the document, in order. */
+/* Returns the values that identify the document, in the order of the model. */
 static char **
 IdentityValues(const ResourceModel *model, JNode *body)
 {
@@ -46,7 +46,7 @@ IdentityValues(const ResourceModel *model, JNode *body)
 	return values;
 }
 
-/* The ReferentialIds of a document with these identity values. */
+/* Compute the ReferentialIds of a document with these identity values. */
 void
 IdentityHash(const ResourceModel *model, char **values, pg_uuid_t *primary,
 			 pg_uuid_t *alias)
@@ -65,7 +65,10 @@ IdentityHash(const ResourceModel *model, char **values, pg_uuid_t *primary,
 				  model->nidentity, paths, (const char *const *) values, alias);
 }
 
-/* The identity of a body, and which of its references name the body itself. */
+/*
+ * Compute the identity of a body, and find out which of its references name
+ * the body itself.
+ */
 void
 IdentityCompute(FlatDocument *flat, JNode *body)
 {
@@ -83,7 +86,7 @@ IdentityCompute(FlatDocument *flat, JNode *body)
 	}
 }
 
-/* The ReferentialId of a descriptor named by its URI. */
+/* Compute the ReferentialId of a descriptor from its URI. */
 static void
 DescriptorId(const char *project, const char *resource, const JNode *node,
 			 pg_uuid_t *id)
@@ -94,7 +97,10 @@ DescriptorId(const char *project, const char *resource, const JNode *node,
 	ReferentialId(project, resource, 1, &path, &value, id);
 }
 
-/* What a reference names: hashed with the target's names and paths. */
+/*
+ * Compute the ReferentialId of a reference's target, from the names and paths
+ * of the target's resource.
+ */
 void
 IdentityOfReference(ReferenceUse *use)
 {
@@ -120,7 +126,10 @@ IdentityOfReference(ReferenceUse *use)
 				  paths, values, &use->referential_id);
 }
 
-/* The descriptor that a member of a reference names, if it names one. */
+/*
+ * Compute the ReferentialId of the descriptor that a member of a reference
+ * names.  Returns false if the member is not a descriptor.
+ */
 bool
 IdentityOfDescriptor(const ReferenceUse *use, int member, pg_uuid_t *id)
 {

@@ -1,11 +1,11 @@
 /*
  * identityread.c
- *		Reading identities along the references they are made of, table by
- *		table, each by its primary key.
+ *		Reading identities along the references that they depend on, table
+ *		by table, each by its primary key.
  *
- * Gives what the joins of ProjectionAppendSelect() give, for many documents at
- * once: a table on the way is read once, for all ids that the one before it
- * holds.
+ * The result equals that of the joins of ProjectionAppendSelect(), for many
+ * documents at once: each table is read once, for all ids that were found in
+ * the table before it.
  */
 #include "postgres.h"
 
@@ -19,25 +19,26 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
-/* What to read of one table on the way; the first column is its key. */
+/* The columns to read from one table; the first is its key. */
 typedef struct JoinStep
 {
 	KeyedTable	table;
-	int			from;			/* the step it hangs on; -1 for the first */
+	int			from;			/* the step that has its ids; -1 for the first */
 	int			from_column;	/* in that step */
 } JoinStep;
 
+/* How to read the identities of a projection. */
 typedef struct JoinScan
 {
 	JoinStep   *steps;			/* as projection->joins */
 	int			nsteps;
 	int		   *value_columns;	/* as projection->values, in their steps */
-	bool		has_view;		/* which is for SQL to read */
+	bool		has_view;		/* must be read by SQL */
 } JoinScan;
 
 /*
- * The position of a column in a step, added if it is not there yet.  There is
- * room for all of them.
+ * Returns the position of a column in a step, which is added if necessary.
+ * The arrays have space for all columns.
  */
 static int
 StepColumn(JoinStep *step, const char *name, Oid type)
@@ -52,7 +53,9 @@ StepColumn(JoinStep *step, const char *name, Oid type)
 	return table->ncolumns++;
 }
 
-/* The identities of an abstract resource are in a view. */
+/*
+ * Returns true if a join reads a view, as that of an abstract resource does.
+ */
 static bool
 IsView(const JoinModel *join)
 {
@@ -62,7 +65,7 @@ IsView(const JoinModel *join)
 		get_rel_relkind(get_relname_relid(join->table, schema)) == RELKIND_VIEW;
 }
 
-/* Work out what must be read; lives as long as the model. */
+/* Plan the steps of a projection.  The result lives as long as the model. */
 static JoinScan *
 PrepareScan(const Resource *resource, const ProjectionModel *projection)
 {
@@ -100,7 +103,7 @@ PrepareScan(const Resource *resource, const ProjectionModel *projection)
 	return scan;
 }
 
-/* The ids that a column holds, ascending, each once. */
+/* Returns the ids in a column, ascending and without duplicates. */
 static int64 *
 IdsInColumn(const StoredRows *rows, int column, int *n)
 {
@@ -123,7 +126,9 @@ CompareToRow(const void *id, const void *row)
 	return IdsCompare(id, &there);
 }
 
-/* The row with this id in the first column; rows are ascending.  -1: none. */
+/*
+ * Returns the row with this id in its first column, or -1; rows are ascending.
+ */
 static int
 FindRow(const StoredRows *rows, int64 id)
 {
@@ -134,7 +139,10 @@ FindRow(const StoredRows *rows, int64 id)
 	return found == NULL ? -1 : (int) ((found - rows->values) / rows->ncolumns);
 }
 
-/* For each row of the step before, the row of this one that it leads to. */
+/*
+ * Returns, for each row of the step before, the row of this step that it
+ * refers to.
+ */
 static int *
 Follow(const StoredRows *before, int column, const StoredRows *rows)
 {
@@ -146,7 +154,10 @@ Follow(const StoredRows *before, int column, const StoredRows *rows)
 	return found;
 }
 
-/* Read the table of a step, for what the step before it holds. */
+/*
+ * Read the table of a step, for the ids that were found in the step before it.
+ * Returns false if the table must be read by SQL.
+ */
 static bool
 ReadStep(const JoinScan *scan, int i, StoredRows *rows, int **follow)
 {
@@ -162,7 +173,7 @@ ReadStep(const JoinScan *scan, int i, StoredRows *rows, int **follow)
 	return true;
 }
 
-/* The row of a step that belongs to a row of the first; -1: none. */
+/* Returns the row of a step that belongs to a row of the first step, or -1. */
 static int
 RowOfStep(const JoinScan *scan, int step, int first, int *const *follow)
 {
@@ -174,7 +185,7 @@ RowOfStep(const JoinScan *scan, int step, int first, int *const *follow)
 	return before < 0 ? -1 : follow[step][before];
 }
 
-/* One row of the result: the document, then the values of its identity. */
+/* Add one row to the result: the id, then the values of the identity. */
 static void
 PutRow(const JoinScan *scan, const ProjectionModel *projection, int first,
 	   const StoredRows *steps, int *const *follow, StoredRows *rows)
@@ -201,9 +212,9 @@ PutRow(const JoinScan *scan, const ProjectionModel *projection, int first,
 
 /*
  * Read the identities of documents by one of the resource's projections: the
- * id, then the values, NULL where a row is missing on the way.  Ids are
- * ascending, and so are the rows; documents that are not there are not among
- * them.  False when a table on the way must be read by SQL.
+ * id, then the values, which are NULL if a row is missing in one of the
+ * tables.  Ids are ascending, and so are the rows; documents that do not exist
+ * are not among them.  Returns false if a table must be read by SQL.
  */
 bool
 IdentityReadRows(Resource *resource, int projection, const int64 *ids, int n,

@@ -14,7 +14,7 @@ CompareIds(const void *a, const void *b)
 	return memcmp(a, b, UUID_LEN);
 }
 
-/* Sort entries that the caller has put together, for IdSetFind(). */
+/* Sort entries that the caller has filled in, for IdSetFind(). */
 void
 IdSetSort(IdSet *set)
 {
@@ -43,7 +43,7 @@ IdSetEntry(const IdSet *set, const pg_uuid_t *id)
 	return set->n == 0 ? NULL : bsearch(id, set->entries, set->n, sizeof(IdEntry), CompareIds);
 }
 
-/* Returns the document that had this id when it was looked up; 0: none. */
+/* Returns the document that had this id when it was looked up, or 0. */
 int64
 IdSetFind(const IdSet *set, const pg_uuid_t *id)
 {

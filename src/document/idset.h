@@ -9,7 +9,7 @@
 
 #include "utils/uuid.h"
 
-/* A ReferentialId and the document that has it; 0: none. */
+/* A ReferentialId and the document that has it, or 0. */
 typedef struct IdEntry
 {
 	pg_uuid_t	id;

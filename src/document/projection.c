@@ -1,11 +1,11 @@
 /*
  * projection.c
- *		Reading identities from storage, through the references they are made
- *		of, and hashing them.
+ *		Reading identities from storage, through the references that they
+ *		depend on, and hashing them.
  *
- * The values that come out of the columns are turned into the texts that the
- * body gave, by code that knows no setting; so an identity that is recomputed
- * equals the one that was computed.
+ * Column values are converted to the same texts that canonical bodies have, by
+ * code that depends on no setting.  So an identity that is recomputed from
+ * rows equals the one that was computed from the body.
  */
 #include "postgres.h"
 
@@ -29,11 +29,13 @@
 
 PG_FUNCTION_INFO_V1(dms_stored_identities);
 
+/* Rows that dms.stored_identities() fetches at a time. */
 #define CURSOR_STEP 1000
 
 /*
- * "SELECT j0.documentid, values FROM root AS j0 LEFT JOIN ...".  A row that is
- * missing on the way gives NULLs, which an audit wants to see.
+ * Append "SELECT j0.documentid, values FROM root AS j0 LEFT JOIN ...".  If a
+ * row is missing in one of the tables, its values are NULL; an audit reports
+ * that.
  */
 void
 ProjectionAppendSelect(StringInfo sql, const ProjectionModel *projection)
@@ -54,7 +56,7 @@ ProjectionAppendSelect(StringInfo sql, const ProjectionModel *projection)
 	}
 }
 
-/* The types of the columns of a projection. */
+/* Returns the types of the columns of a projection. */
 static const Oid *
 ProjectionTypes(const ProjectionModel *projection)
 {
@@ -66,7 +68,7 @@ ProjectionTypes(const ProjectionModel *projection)
 	return types;
 }
 
-/* One row of a projection: texts and hashes. */
+/* Make an identity from a row of a projection. */
 static void
 TakeRow(const ResourceModel *model, const Datum *values, const bool *nulls,
 		StoredIdentity *identity)
@@ -91,7 +93,7 @@ TakeRow(const ResourceModel *model, const Datum *values, const bool *nulls,
 		IdentityHash(model, identity->values, &identity->primary, &identity->alias);
 }
 
-/* The statement that reads the identities of given documents by a projection. */
+/* Returns the statement that reads the identities of given documents. */
 static Statement *
 ProjectionStatement(Resource *resource, int projection)
 {
@@ -111,7 +113,7 @@ ProjectionStatement(Resource *resource, int projection)
 }
 
 /*
- * The ids of documents and the values of their identities, by one of the
+ * Read the ids of documents and the values of their identities, by one of the
  * resource's projections, in the active snapshot.  The ids are ascending;
  * documents without a root row are not among the rows.  Returns the result of
  * SPI that the rows live in, or NULL if they live in the memory context.
@@ -131,7 +133,7 @@ ProjectionReadRows(Resource *resource, int projection, const int64 *ids, int n,
 	return SPI_tuptable;
 }
 
-/* The identities of these documents of the resource itself, in no order. */
+/* Read the identities of documents of the resource itself, in no order. */
 StoredIdentity *
 ProjectionRead(Resource *resource, const int64 *ids, int n, int *found)
 {
@@ -176,7 +178,7 @@ OpenDocuments(Resource *resource, ArrayType *ids)
 	return SPI_cursor_open(NULL, plan, values, NULL, true);
 }
 
-/* One row of dms.stored_identities(). */
+/* Return one row of dms.stored_identities(). */
 static void
 PutIdentity(ReturnSetInfo *rsinfo, const ResourceModel *model,
 			StoredIdentity *identity)
@@ -193,7 +195,7 @@ PutIdentity(ReturnSetInfo *rsinfo, const ResourceModel *model,
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 
-/* The last result as rows of dms.stored_identities(). */
+/* Return the last result of SPI as rows of dms.stored_identities(). */
 static void
 PutIdentities(ReturnSetInfo *rsinfo, const ResourceModel *model)
 {
@@ -210,7 +212,9 @@ PutIdentities(ReturnSetInfo *rsinfo, const ResourceModel *model)
 	}
 }
 
-/* The identities of documents of a resource, as their rows tell them. */
+/*
+ * Return the identities of documents of a resource, computed from their rows.
+ */
 Datum
 dms_stored_identities(PG_FUNCTION_ARGS)
 {

@@ -1,6 +1,6 @@
 /*
  * projection.h
- *		Identities, read back from storage.
+ *		Reading identities from storage.
  */
 #ifndef DMS_PROJECTION_H
 #define DMS_PROJECTION_H
@@ -12,7 +12,7 @@
 #include "model/modelcache.h"
 #include "utils/uuid.h"
 
-/* What a document's rows say of its identity. */
+/* The identity of a document, computed from its rows. */
 typedef struct StoredIdentity
 {
 	int64		document_id;
@@ -20,7 +20,7 @@ typedef struct StoredIdentity
 								 * missing */
 	bool		complete;		/* no value is missing */
 	pg_uuid_t	primary;
-	pg_uuid_t	alias;			/* when the resource has a superclass */
+	pg_uuid_t	alias;			/* if the resource has a superclass */
 } StoredIdentity;
 
 extern void ProjectionAppendSelect(StringInfo sql, const ProjectionModel *projection);

@@ -3,10 +3,10 @@
  *		Writing the JSON of documents from their rows.
  *
  * The walk follows the scopes of the model, as the flattening of a body does.
- * Rows of all tables are in order of their keys and documents are written in
- * order, so every table is read once from start to end.
+ * The rows of all tables are in order of their keys, and documents are written
+ * in order, so every table is read once from start to end.
  *
- * Properties are in byte order of their names, "_ext" behind them.  An object
+ * Properties are in byte order of their names, followed by "_ext".  An object
  * without members is not written, except as an element of an array.
  */
 #include "postgres.h"
@@ -19,12 +19,12 @@
 #include "utils/fmgrprotos.h"
 #include "utils/timestamp.h"
 
-/* Extensions stand behind everything else. */
+/* The property that follows all others. */
 #define EXTENSIONS "_ext"
 
 static void WriteMembers(StoredPage *page, int scope, int row, StringInfo out);
 
-/* How the first columns of two keys compare: the document, then ordinals. */
+/* Compare the first columns of two keys: the document, then ordinals. */
 static int
 CompareKeys(const Datum *a, const Datum *b, int n)
 {
@@ -36,7 +36,10 @@ CompareKeys(const Datum *a, const Datum *b, int n)
 	return 0;
 }
 
-/* Is the table's next row below this row of the parent?  Then it is taken. */
+/*
+ * Take the next row of a table if it belongs to this row of the parent table.
+ * Rows that belong to earlier rows are skipped.
+ */
 static bool
 TakeRowBelow(StoredPage *page, int table, int parent, int parent_row, int *row)
 {
@@ -57,6 +60,7 @@ TakeRowBelow(StoredPage *page, int table, int parent, int parent_row, int *row)
 	return false;
 }
 
+/* Write a descriptor's URI, if the descriptor is visible. */
 static void
 WriteDescriptor(const StoredPage *page, const char *name, int64 document_id, StringInfo out)
 {
@@ -69,7 +73,7 @@ WriteDescriptor(const StoredPage *page, const char *name, int64 document_id, Str
 	JsonWriteValue(out, values[1], VALUE_TEXT);
 }
 
-/* The number of a member of a reference, by its name. */
+/* Returns the number of the member of a reference with a name, or -1. */
 static int
 FindMember(const ReferenceModel *reference, const char *name)
 {
@@ -79,7 +83,7 @@ FindMember(const ReferenceModel *reference, const char *name)
 	return -1;
 }
 
-/* A reference object, with the identity that its target has now. */
+/* Write a reference object, with the current identity of its target. */
 static void
 WriteReference(const StoredPage *page, const PropertyModel *property,
 			   int64 document_id, StringInfo out)
@@ -108,7 +112,9 @@ WriteReference(const StoredPage *page, const PropertyModel *property,
 	appendStringInfoChar(out, '}');
 }
 
-/* The elements of an array are the rows below the row that holds it. */
+/*
+ * Write an array; its elements are the rows that belong to the parent's row.
+ */
 static void
 WriteArray(StoredPage *page, const PropertyModel *property, int parent, int parent_row,
 		   StringInfo out)
@@ -136,7 +142,7 @@ WriteArray(StoredPage *page, const PropertyModel *property, int parent, int pare
 		appendStringInfoChar(out, ']');
 }
 
-/* An object, if it has members; values of the row are what it holds. */
+/* Write an object from the columns of a row, unless it has no members. */
 static void
 WriteObject(StoredPage *page, const PropertyModel *property, int row, StringInfo out)
 {
@@ -156,7 +162,7 @@ WriteObject(StoredPage *page, const PropertyModel *property, int row, StringInfo
 	}
 }
 
-/* One property of a scope, if the row has something for it. */
+/* Write one property of a scope, if the row has a value for it. */
 static void
 WriteProperty(StoredPage *page, const ScopeModel *scope, const PropertyModel *property,
 			  int row, StringInfo out)
@@ -199,7 +205,7 @@ WriteProperty(StoredPage *page, const ScopeModel *scope, const PropertyModel *pr
 	}
 }
 
-/* All properties of a scope, extensions last. */
+/* Write all properties of a scope, extensions last. */
 static void
 WriteMembers(StoredPage *page, int scope_index, int row, StringInfo out)
 {

@@ -1,6 +1,6 @@
 /*
  * reconstitute.h
- *		Rows become documents again.
+ *		Writing the JSON of documents from their rows.
  */
 #ifndef DMS_RECONSTITUTE_H
 #define DMS_RECONSTITUTE_H

@@ -10,7 +10,10 @@
 #include "document/references.h"
 #include "engine/snapshot.h"
 
-/* Resolve all references and the document itself; returns the latter's id. */
+/*
+ * Resolve all references and the identity of the body, in one lookup in the
+ * active snapshot.  Returns the document that has the identity, or 0.
+ */
 int64
 ReferencesResolve(FlatDocument *flat)
 {
@@ -27,7 +30,10 @@ ReferencesResolve(FlatDocument *flat)
 	return IdSetFind(set, &flat->primary);
 }
 
-/* The document that has the body's identity now. */
+/*
+ * Returns the document that has the body's identity in the active snapshot, or
+ * 0.
+ */
 int64
 ReferencesResolveOwn(const FlatDocument *flat)
 {
@@ -38,8 +44,9 @@ ReferencesResolveOwn(const FlatDocument *flat)
 }
 
 /*
- * Does a reference name nothing?  One to the document itself always names it,
- * and of one that is resolved later nobody can tell yet.
+ * Returns true if a reference names no document.  A reference to the document
+ * itself always names one, and for one that is resolved later it is not known
+ * yet.
  */
 static bool
 IsMissing(const ReferenceUse *use)
@@ -47,7 +54,7 @@ IsMissing(const ReferenceUse *use)
 	return use->document_id == 0 && !use->own && !use->later;
 }
 
-/* Does every reference name a document? */
+/* Returns true if every reference names a document. */
 bool
 ReferencesComplete(const FlatDocument *flat)
 {
@@ -57,7 +64,10 @@ ReferencesComplete(const FlatDocument *flat)
 	return true;
 }
 
-/* References to an identity that the document itself gives up name nothing. */
+/*
+ * Unresolve references to an identity that the document itself gives up: after
+ * the write, no document has it.
+ */
 void
 ReferencesForgetOld(FlatDocument *flat, int64 document_id)
 {
@@ -66,7 +76,7 @@ ReferencesForgetOld(FlatDocument *flat, int64 document_id)
 			flat->uses[i].document_id = 0;
 }
 
-/* "schoolId = 2, schoolYear = 2030" */
+/* Returns the values of a reference: "schoolId = 2, schoolYear = 2030". */
 static char *
 DescribeReference(const ReferenceUse *use)
 {
@@ -82,6 +92,7 @@ DescribeReference(const ReferenceUse *use)
 	return text.data;
 }
 
+/* Add a reference that names no document to the problem. */
 static void
 NoteUnresolved(Problem *problem, const ReferenceUse *use)
 {
@@ -91,8 +102,9 @@ NoteUnresolved(Problem *problem, const ReferenceUse *use)
 }
 
 /*
- * Descriptors inside references that do not resolve: when the descriptor is
- * what is missing, say so.  (Where the reference resolves, they exist.)
+ * Add missing descriptors inside references that do not resolve to the
+ * problem; returns their number.  If a reference resolves, its descriptors
+ * exist.
  */
 static int
 NoteMemberDescriptors(Problem *problem, const FlatDocument *flat)
@@ -129,8 +141,8 @@ NoteMemberDescriptors(Problem *problem, const FlatDocument *flat)
 }
 
 /*
- * Refuse a body that names descriptors which do not exist.  References that do
- * not resolve either are listed with them.
+ * Refuse a body that names descriptors which do not exist.  Other references
+ * that do not resolve are listed with them.
  */
 void
 ReferencesRefuseDescriptors(const FlatDocument *flat)

@@ -2,6 +2,17 @@
  * referentialids.c
  *		The rows of dms.ReferentialIdentity: looking up, claiming and forgetting
  *		ReferentialIds.
+ *
+ * The primary key of the table is where transactions that want the same
+ * identity meet: an insertion of an id that another transaction has inserted
+ * waits for it, and then finds the id taken or free.  Row locks on
+ * dms.IdentityLock cannot do that, because the identity of a new document has
+ * no row to lock yet.
+ *
+ * A row here can become invisible to a lookup at any time, unless the identity
+ * is locked: a change of identity deletes it and inserts another one.  So a
+ * caller that relies on a lookup locks the identity, and looks again (see
+ * locks.c).
  */
 #include "postgres.h"
 
@@ -28,7 +39,10 @@ static KeyedTable ids_of_documents =
 	KEYED_COLUMNS(document_columns, document_types),.nkeys = 3
 };
 
-/* Look up the documents of all ids at once, in the active snapshot. */
+/*
+ * Look up the documents of all ids at once, in the active snapshot.  An id
+ * that no document has gets 0.
+ */
 void
 ReferentialIdsLookUp(IdSet *set)
 {
@@ -54,7 +68,8 @@ ReferentialIdsLookUp(IdSet *set)
 
 /*
  * Returns true if a stored name equals a string.  The owner of the store may
- * have made the column a char(n), which is padded; names do not end in blanks.
+ * have changed the column to char(n), which is padded; names do not end in
+ * blanks.
  */
 static bool
 IsName(Datum value, const char *string)
@@ -98,8 +113,9 @@ ReferentialIdRead(int64 document_id, const char *project, const char *resource, 
 }
 
 /*
- * Delete all ReferentialIds of a document, before it or another document takes
- * new ones.
+ * Delete all ReferentialIds of a document, before it or another document
+ * claims new ones.  The caller holds the update lock on the identity, so the
+ * rows that are read are the ones to delete.
  */
 void
 ReferentialIdsForget(int64 document_id)
@@ -126,8 +142,9 @@ SetRow(Datum *values, int64 document_id, const char *project, const char *resour
 }
 
 /*
- * Insert the ReferentialIds of a body for a document that has none.  One that
- * another document has is a unique violation.
+ * Insert the ReferentialIds of a body for a document that has none.  Waits for
+ * a transaction that has inserted or deleted the same id; if another document
+ * then has it, this is a unique violation.
  */
 void
 ReferentialIdsClaim(const FlatDocument *flat, int64 document_id)
@@ -147,14 +164,18 @@ ReferentialIdsClaim(const FlatDocument *flat, int64 document_id)
 	(void) KeyedTableRun(&ids_of_documents, KEYED_INSERT, &set);
 }
 
-/* Delete those rows of documents, whose ids are ascending, that are chosen. */
+/*
+ * Delete those rows of documents that a callback chooses; the ids are
+ * ascending.  The caller keeps other transactions from changing these
+ * identities, by update locks or by closing the gate.
+ */
 void
 ReferentialIdsDelete(const int64 *ids, int n, RowChoice choose, void *arg)
 {
 	KeyWriteDelete(&ids_of_documents, ids, n, choose, arg);
 }
 
-/* Insert rows. */
+/* Insert n rows, which a callback fills in. */
 void
 ReferentialIdsInsert(int n, RowSource source, void *arg)
 {

@@ -22,7 +22,7 @@ enum
 	REFERENTIAL_ID_COLUMNS
 };
 
-/* The start of an INSERT of an identity. */
+/* The start of an INSERT of an identity, to be followed by its values. */
 #define REFERENTIAL_ID_INSERT_SQL \
 	"INSERT INTO dms.ReferentialIdentity (ReferentialId, DocumentId, ProjectName, ResourceName)"
 

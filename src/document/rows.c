@@ -1,10 +1,11 @@
 /*
  * rows.c
- *		Reading the stored rows of a document, and writing what differs.
+ *		Reading the stored rows of a document, and writing the differences.
  *
- * Rows are matched by their keys, and written by one statement a table: a
- * table whose rows are equal is not touched, and a row that stays is never
- * deleted and inserted again, because what hangs on it would go with it.
+ * Rows are matched by their keys, and written by one statement per table and
+ * verb.  A table whose rows are equal is not written.  A row that stays is
+ * never deleted and inserted again, because rows of other tables that refer to
+ * it would be deleted with it.
  */
 #include "postgres.h"
 
@@ -26,8 +27,9 @@ typedef struct RowDiff
 } RowDiff;
 
 /*
- * The stored rows of a document in one table, in order of the key.  Tables are
- * read parents first; where the parent has no row, there is none to be read.
+ * Read the stored rows of a document in one table, in order of the key.
+ * Parents are read first; if the parent table has no row, this one cannot have
+ * any.
  */
 static void
 ReadTable(Resource *resource, int table, int64 document_id, RowSet *stored)
@@ -59,9 +61,9 @@ CompareKeys(const TableModel *table, const Row *a, const Row *b)
 }
 
 /*
- * Do two rows of the same key hold the same values?  Identity columns are not
- * compared: the document is found by them, and a descriptor that is sent in
- * another case keeps the case it has.
+ * Returns true if two rows of the same key hold the same values.  Identity
+ * columns are not compared: the document was found by them, and a descriptor
+ * that is sent in another case keeps the case that is stored.
  */
 static bool
 SameValues(const TableModel *table, const Row *a, const Row *b)
@@ -80,7 +82,7 @@ SameValues(const TableModel *table, const Row *a, const Row *b)
 	return true;
 }
 
-/* Are two sets of rows the same? */
+/* Returns true if two sets of rows are the same. */
 static bool
 SameRows(const TableModel *table, const RowSet *a, const RowSet *b)
 {
@@ -93,7 +95,10 @@ SameRows(const TableModel *table, const RowSet *a, const RowSet *b)
 	return true;
 }
 
-/* Do these columns of the root row that make up the identity fit the body? */
+/*
+ * Returns true if the identity columns of the root row, or only those that are
+ * references, have the values of the body.
+ */
 static bool
 SameIdentityColumns(Resource *resource, int64 document_id, const FlatDocument *flat,
 					bool only_references)
@@ -114,8 +119,9 @@ SameIdentityColumns(Resource *resource, int64 document_id, const FlatDocument *f
 }
 
 /*
- * Has the document the identity columns of the body?  Where they are equal and
- * the identity is not, it follows that of a document it refers to.
+ * Returns true if the document has the identity columns of the body.  If it
+ * has, but not the identity, then that follows from a document that it refers
+ * to.
  */
 bool
 RowsSameKey(Resource *resource, int64 document_id, const FlatDocument *flat)
@@ -124,9 +130,9 @@ RowsSameKey(Resource *resource, int64 document_id, const FlatDocument *flat)
 }
 
 /*
- * Does the document's identity refer to the same documents as that of the body?
- * Where the identity stays, nothing else of it is written: values that differ
- * nevertheless are those of a descriptor in another case.
+ * Returns true if the document's identity refers to the same documents as that
+ * of the body.  If the identity stays, nothing else of it is written: values
+ * that differ nevertheless are descriptors in another case.
  */
 bool
 RowsSameTargets(Resource *resource, int64 document_id, const FlatDocument *flat)
@@ -134,7 +140,10 @@ RowsSameTargets(Resource *resource, int64 document_id, const FlatDocument *flat)
 	return SameIdentityColumns(resource, document_id, flat, true);
 }
 
-/* Is what is stored what the body says, in the active snapshot? */
+/*
+ * Returns true if the stored rows are those of the body, in the active
+ * snapshot.
+ */
 bool
 RowsUnchanged(Resource *resource, int64 document_id, const FlatDocument *flat)
 {
@@ -149,6 +158,7 @@ RowsUnchanged(Resource *resource, int64 document_id, const FlatDocument *flat)
 	return true;
 }
 
+/* Add a row to a set; most is the number of rows that it may get. */
 static void
 AddTo(RowSet *set, const Row *row, int most)
 {
@@ -157,7 +167,10 @@ AddTo(RowSet *set, const Row *row, int most)
 	set->rows[set->nrows++] = *row;
 }
 
-/* Walk both sets in order of the key. */
+/*
+ * Compare the stored with the wanted rows of a table; both are in order of the
+ * key.  If the identity changes, the root row counts as changed.
+ */
 static void
 DiffRows(const TableModel *table, const RowSet *stored, const RowSet *wanted,
 		 bool identity, RowDiff *diff)
@@ -188,11 +201,13 @@ DiffRows(const TableModel *table, const RowSet *stored, const RowSet *wanted,
 }
 
 /*
- * A table has taken fewer rows than it was given: a trigger or a rule of its
- * owner left some out, and the document would not be the one that was sent.
+ * Raise an error: a table has taken fewer rows than it was given, because a
+ * trigger or a rule of its owner skipped some, and the document would not be
+ * the one that was sent.
  *
- * The plan is made anew next time.  A rule that does nothing instead leaves a
- * plan without any table, which PostgreSQL keeps when the rule is gone.
+ * The statement is planned again next time.  The plan of a rule that does
+ * nothing has no table to be invalidated by, so PostgreSQL would keep it after
+ * the rule is dropped.
  */
 static void
 RefuseLostRows(KeyedTable *table, uint64 taken, int given)
@@ -206,7 +221,7 @@ RefuseLostRows(KeyedTable *table, uint64 taken, int given)
 			 errhint("A trigger or a rule of the table leaves rows out.")));
 }
 
-/* Insert, update or delete rows. */
+/* Insert, update or delete rows, and make sure that all of them were. */
 static void
 WriteRows(KeyedTable *table, KeyedVerb verb, const RowSet *rows)
 {
@@ -216,7 +231,7 @@ WriteRows(KeyedTable *table, KeyedVerb verb, const RowSet *rows)
 		RefuseLostRows(table, taken, rows->nrows);
 }
 
-/* Update the root row, all of it but the columns of the identity. */
+/* Update the root row, except the columns of the identity. */
 static void
 UpdateKeptRoot(Resource *resource, const Row *row)
 {
@@ -276,9 +291,9 @@ RowsInsert(Resource *resource, const FlatDocument *flat)
 }
 
 /*
- * Bring the stored rows to what the body says: surplus rows go, deepest first,
- * then changed ones are updated, then new ones inserted, parents first.
- * Returns whether anything differed.
+ * Make the stored rows those of the body: delete surplus rows, children first,
+ * then update changed rows, then insert missing ones, parents first.  Returns
+ * true if any differed.
  */
 bool
 RowsUpdate(Resource *resource, int64 document_id, const FlatDocument *flat,

@@ -1,6 +1,6 @@
 /*
  * rows.h
- *		The rows of a document: reading them, and writing what differs.
+ *		Reading the rows of a document, and writing the differences.
  */
 #ifndef DMS_ROWS_H
 #define DMS_ROWS_H

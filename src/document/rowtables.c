@@ -98,8 +98,8 @@ AppendClear(StringInfo sql, int n, const char *table)
 
 /*
  * Returns a statement that deletes from the tables that triggers on
- * dms.Document delete from.  It is checked before a document is deleted, and
- * never run.
+ * dms.Document delete from.  It is never run, but checked before a document is
+ * deleted, so that code of the owner which is not safe is refused.
  */
 Statement *
 RowTablesClear(Resource *resource)

@@ -1,11 +1,11 @@
 /*
  * storedpage.c
- *		Reading the rows of a page of documents, in one scan a table, and of
- *		what they refer to, in a scan for each table on the way to it.
+ *		Reading the rows of a page of documents with one scan per table, and
+ *		the identities of the documents that they refer to.
  *
- * How many scans a page takes depends on its resource, never on how many
- * documents it has.  All of them see one snapshot.  What cannot be read by
- * scanning an index alone is read by a statement.
+ * The number of scans depends on the resource of a page, never on the number
+ * of its documents.  All scans use one snapshot.  A table that cannot be read
+ * by scanning its index is read by a statement.
  */
 #include "postgres.h"
 
@@ -52,7 +52,10 @@ KeepCommon(StoredRows *a, StoredRows *b)
 	a->nrows = b->nrows = common;
 }
 
-/* The rows of all tables.  Where a parent has none, its children have none. */
+/*
+ * Read the rows of all tables.  If a parent table has none, its children have
+ * none.
+ */
 static void
 ReadTables(StoredPage *page, const int64 *ids, int n)
 {
@@ -74,6 +77,7 @@ ReadTables(StoredPage *page, const int64 *ids, int n)
 	}
 }
 
+/* Add a document that is referred to. */
 static void
 AddTarget(StoredTargets *targets, int64 document_id)
 {
@@ -82,14 +86,14 @@ AddTarget(StoredTargets *targets, int64 document_id)
 	APPEND(targets->targets, targets->n, target);
 }
 
-/* Where the targets of a reference are kept. */
+/* Returns the targets that those of a reference belong to. */
 static StoredTargets *
 TargetsOf(StoredPage *page, const ReferenceModel *reference)
 {
 	return reference->descriptor ? &page->descriptors : &page->targets[reference->projection];
 }
 
-/* Note all that the rows refer to. */
+/* Collect all documents that the rows refer to. */
 static void
 CollectTargets(StoredPage *page)
 {
@@ -109,6 +113,7 @@ CollectTargets(StoredPage *page)
 	}
 }
 
+/* Order targets by their ids. */
 static int
 CompareTargets(const void *a, const void *b)
 {
@@ -126,6 +131,7 @@ SortTargets(StoredTargets *targets)
 	targets->n = (int) qunique(targets->targets, targets->n, sizeof(StoredTarget), CompareTargets);
 }
 
+/* Returns the target with an id, or NULL. */
 static StoredTarget *
 FindTarget(const StoredTargets *targets, int64 document_id)
 {
@@ -134,7 +140,7 @@ FindTarget(const StoredTargets *targets, int64 document_id)
 	return bsearch(&key, targets->targets, targets->n, sizeof(StoredTarget), CompareTargets);
 }
 
-/* The ids of the targets, ascending. */
+/* Sort the targets, and return their ids, ascending. */
 static int64 *
 TargetIds(StoredTargets *targets)
 {
@@ -147,7 +153,7 @@ TargetIds(StoredTargets *targets)
 	return ids;
 }
 
-/* Note which row is whose. */
+/* Assign the rows that were read to their targets. */
 static void
 AssignRows(StoredTargets *targets)
 {
@@ -161,7 +167,7 @@ AssignRows(StoredTargets *targets)
 	}
 }
 
-/* Read what is known of the targets of a projection: id, then the values. */
+/* Read the identities of the targets of a projection. */
 static void
 ReadTargets(StoredPage *page, int projection)
 {
@@ -172,6 +178,7 @@ ReadTargets(StoredPage *page, int projection)
 	AssignRows(targets);
 }
 
+/* Read the URIs of descriptors. */
 static void
 ReadDescriptors(StoredTargets *targets)
 {
@@ -183,8 +190,9 @@ ReadDescriptors(StoredTargets *targets)
 }
 
 /*
- * Read the rows of these documents and what they refer to.  Ids are ascending;
- * of those that are not there, or not visible to the caller, nothing comes.
+ * Read the rows of documents and the identities of those that they refer to.
+ * Ids are ascending; documents that do not exist, or are not visible to the
+ * caller, are left out.
  */
 StoredPage *
 StoredPageRead(Resource *resource, const int64 *ids, int n)
@@ -202,14 +210,17 @@ StoredPageRead(Resource *resource, const int64 *ids, int n)
 	return page;
 }
 
-/* What dms.Document says of a document of the page. */
+/* Get the header of a document of the page. */
 void
 StoredPageHeader(const StoredPage *page, int document, DocumentHeader *header)
 {
 	DocumentHeaderFromRow(StoredRowValues(&page->documents, document), header);
 }
 
-/* The identity of a target: its id, then the values; NULL if it is not there. */
+/*
+ * Returns the identity of a target, its id and then the values, or NULL if it
+ * was not found.
+ */
 const Datum *
 StoredPageTarget(const StoredTargets *targets, int64 document_id, const bool **nulls)
 {

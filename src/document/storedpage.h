@@ -1,7 +1,7 @@
 /*
  * storedpage.h
- *		The stored rows of some documents of one resource, and what they refer
- *		to.
+ *		The stored rows of some documents of one resource, and the
+ *		identities of the documents that they refer to.
  */
 #ifndef DMS_STOREDPAGE_H
 #define DMS_STOREDPAGE_H
@@ -12,7 +12,7 @@
 #include "engine/keyscan.h"
 #include "model/modelcache.h"
 
-/* A document that is referred to; row -1: not (or not visible) there. */
+/* A document that is referred to; row is -1 if it is missing or not visible. */
 typedef struct StoredTarget
 {
 	int64		document_id;
@@ -27,6 +27,7 @@ typedef struct StoredTargets
 	StoredRows	rows;
 } StoredTargets;
 
+/* All that is needed to write the JSON of a page. */
 typedef struct StoredPage
 {
 	Resource   *resource;

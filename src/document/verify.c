@@ -2,9 +2,9 @@
  * verify.c
  *		Comparing the edges of a document with its stored rows, after a write.
  *
- * What is compared with dms.ReferenceEdge comes out of the foreign key columns
- * and never out of what the write had in memory: a fault on the way from the
- * body to the rows must not excuse itself.
+ * The references to compare with dms.ReferenceEdge are read from the foreign
+ * key columns, never from the memory of the write, so that an error on the way
+ * from the body to the rows is found as well.
  */
 #include "postgres.h"
 
@@ -25,7 +25,7 @@
 static char *verify_setting = NULL;
 static double verify_fraction = 0;
 
-/* "off", "on", or the fraction of writes to verify. */
+/* Parse "off", "on", or the fraction of writes to verify. */
 static bool
 ParseFraction(const char *text, double *fraction)
 {
@@ -41,6 +41,7 @@ ParseFraction(const char *text, double *fraction)
 	return true;
 }
 
+/* Check a value of dms.verify_edges. */
 static bool
 CheckSetting(char **value, void **extra, GucSource source)
 {
@@ -52,12 +53,14 @@ CheckSetting(char **value, void **extra, GucSource source)
 	return false;
 }
 
+/* Take over a value of dms.verify_edges. */
 static void
 AssignSetting(const char *value, void *extra)
 {
 	(void) ParseFraction(value, &verify_fraction);
 }
 
+/* Define the settings of this module. */
 void
 VerifyInit(void)
 {
@@ -68,7 +71,10 @@ VerifyInit(void)
 							   CheckSetting, AssignSetting, NULL);
 }
 
-/* The references that stand in one table, one row each. */
+/*
+ * Append a query for the references in one table, one row each; returns false
+ * if it has none.
+ */
 static bool
 AppendTableReferences(StringInfo sql, const ResourceModel *model, int table,
 					  const char *condition)
@@ -100,9 +106,9 @@ AppendTableReferences(StringInfo sql, const ResourceModel *model, int table,
 }
 
 /*
- * "SELECT parent, child, source, component ..." over all reference columns of
- * a resource, each row once; the condition, if any, goes behind the column of
- * the parent.
+ * Append "SELECT parent, child, source, component ..." over all reference
+ * columns of a resource, without duplicates.  A condition, if given, follows
+ * the name of the parent's column.
  */
 void
 VerifyAppendReferences(StringInfo sql, const ResourceModel *model,
@@ -125,7 +131,7 @@ VerifyAppendReferences(StringInfo sql, const ResourceModel *model,
 							   " NULL::pg_catalog.int8 AS source, NULL::pg_catalog.bool AS component WHERE false");
 }
 
-/* The statement that finds what differs. */
+/* Returns the statement that finds the differences. */
 static Statement *
 VerifyStatement(Resource *resource)
 {
@@ -148,7 +154,10 @@ VerifyStatement(Resource *resource)
 	return &resource->verify;
 }
 
-/* What an edge is called in the schema; its number if nobody knows it. */
+/*
+ * Returns the name of an edge source in the schema, or its number if it has
+ * none.
+ */
 static const char *
 SourceName(const ResourceModel *model, int64 source)
 {
@@ -158,6 +167,7 @@ SourceName(const ResourceModel *model, int64 source)
 	return psprintf("edge source " INT64_FORMAT, source);
 }
 
+/* Raise an error for the differences, which are the result of SPI. */
 static void
 RaiseDifference(const ResourceModel *model, int64 document_id)
 {
@@ -175,8 +185,8 @@ RaiseDifference(const ResourceModel *model, int64 document_id)
 }
 
 /*
- * Verify the document that was just written, if the setting wants it.  To be
- * called within an SPI connection that has the owner's rights.
+ * Verify the document that was just written, as often as the setting says.  To
+ * be called within an SPI connection that has the owner's rights.
  */
 void
 VerifyEdges(Resource *resource, int64 document_id)

@@ -1,6 +1,6 @@
 /*
  * verify.h
- *		Reading references back from the columns that hold them.
+ *		Comparing the edges of a document with its reference columns.
  */
 #ifndef DMS_VERIFY_H
 #define DMS_VERIFY_H

@@ -1,7 +1,10 @@
 /*
  * attempt.c
- *		The only subtransaction, and with it the only place that catches errors
- *		to go on after them.
+ *		Running a function in a subtransaction.
+ *
+ * This is the only place that catches an error in order to continue after it.
+ * PostgreSQL guarantees a consistent state after an error only if a
+ * (sub)transaction is rolled back, so nothing else in the library may do that.
  */
 #include "postgres.h"
 
@@ -12,9 +15,10 @@
 #include "utils/resowner.h"
 
 /*
- * Call a function in a subtransaction, and roll it back, locks included, unless
- * the function returns true.  An error rolls it back as well and is returned;
- * the caller's (sub)transaction is then current again, and usable.
+ * Call a function in a subtransaction, and roll the subtransaction back, locks
+ * included, unless the function returns true.  An error rolls it back as well
+ * and is returned; the caller's (sub)transaction is then current again and
+ * usable.  *stays is set to whether the changes were kept.
  */
 ErrorData *
 AttemptCatch(AttemptFunction function, void *arg, bool *stays)
@@ -50,7 +54,7 @@ AttemptCatch(AttemptFunction function, void *arg, bool *stays)
 	return error;
 }
 
-/* The same, but an error is raised again after the rollback. */
+/* Like AttemptCatch(), but an error is raised again after the rollback. */
 bool
 Attempt(AttemptFunction function, void *arg)
 {

@@ -1,13 +1,13 @@
 /*
  * attempt.h
- *		Work in a subtransaction.
+ *		Running a function in a subtransaction.
  */
 #ifndef DMS_ATTEMPT_H
 #define DMS_ATTEMPT_H
 
 #include "postgres.h"
 
-/* Returns true to keep what it did. */
+/* The function to run; returns true if its changes are to be kept. */
 typedef bool (*AttemptFunction) (void *arg);
 
 extern bool Attempt(AttemptFunction function, void *arg);

@@ -1,16 +1,22 @@
 /*
  * cursors.c
- *		Keeping the caller's cursors from functions of others.
+ *		Keeping the caller's cursors from functions of other roles.
  *
- * A function in PL/pgSQL can fetch from any cursor of the session, or close it and
- * open another under its name, even in a security-restricted operation.  It would
- * read what only the caller may, or have the caller run its query.  So while
- * functions of others run with lent rights, the cursors that were there before are
- * marked as active: PostgreSQL then neither runs nor drops them.
+ * Portals belong to the session, not to a role.  The attack: a superuser has a
+ * cursor open and calls a verb, and a trigger that the store's owner wrote runs
+ * in that session.  A PL/pgSQL function can fetch from any cursor by its name,
+ * and so read rows that only the caller may read.  It can also close the cursor
+ * and open another one under the same name, whose query then runs as the caller
+ * at the caller's next FETCH.  A security-restricted operation prevents neither.
  *
- * PostgreSQL has no list of cursors for C code other than the view pg_cursors,
- * which takes too long for every call of a trigger.  But each has a memory context
- * that is identified by its name.
+ * So while such functions run with lent rights (see restrict.c), the cursors
+ * that existed before are marked as active.  PostgreSQL neither runs nor drops
+ * an active portal: the function gets an error.
+ * (test/attack/ownership/cursor-of-the-caller.sql)
+ *
+ * PostgreSQL offers C code no list of portals other than the view pg_cursors,
+ * which is too slow for every call of a trigger.  But each portal has a memory
+ * context below TopPortalContext, whose identifier is the name of the portal.
  */
 #include "postgres.h"
 
@@ -20,10 +26,10 @@
 #include "utils/memutils.h"
 #include "utils/portal.h"
 
-/* Cursors that we have marked. */
+/* Portals that are marked as active by us. */
 static List *guarded = NIL;
 
-/* The context of all cursors; NULL if the session never had one. */
+/* Returns the parent of the contexts of all portals, or NULL before there is one. */
 static MemoryContext
 CursorContexts(void)
 {
@@ -38,8 +44,8 @@ CursorContexts(void)
 }
 
 /*
- * Guard all cursors that have a name and could be used.  CursorsRelease() must
- * follow, also after an error.
+ * Mark all cursors that a function could fetch from or close.  The caller must
+ * call CursorsRelease() afterwards, also after an error.
  */
 void
 CursorsGuard(void)
@@ -61,7 +67,7 @@ CursorsGuard(void)
 	MemoryContextSwitchTo(saved);
 }
 
-/* Let the caller use the cursors again. */
+/* Make the marked cursors usable again. */
 void
 CursorsRelease(void)
 {

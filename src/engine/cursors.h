@@ -1,6 +1,6 @@
 /*
  * cursors.h
- *		Keeping the caller's cursors from functions of others.
+ *		Keeping the caller's cursors from functions of other roles.
  */
 #ifndef DMS_CURSORS_H
 #define DMS_CURSORS_H

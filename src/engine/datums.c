@@ -1,6 +1,9 @@
 /*
  * datums.c
- *		Arrays as parameters of statements.
+ *		Making arrays, which are parameters of statements.
+ *
+ * A statement on many rows takes one array per column, so that its text and
+ * its plan are the same for any number of rows.
  */
 #include "postgres.h"
 
@@ -10,7 +13,7 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
-/* Make an array of values of a type; nulls may be NULL. */
+/* Make an array of values of a type; nulls may be NULL if there are none. */
 Datum
 DatumArray(int n, Datum *values, bool *nulls, Oid type)
 {

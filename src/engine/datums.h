@@ -1,6 +1,6 @@
 /*
  * datums.h
- *		Arrays as parameters of statements.
+ *		Making arrays, which are parameters of statements.
  */
 #ifndef DMS_DATUMS_H
 #define DMS_DATUMS_H

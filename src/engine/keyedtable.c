@@ -1,9 +1,15 @@
 /*
  * keyedtable.c
- *		Statements made from the description of a keyed table.
+ *		Making and running statements from the description of a keyed table.
  *
- * Identifiers are quoted, values are parameters, and functions and operators
- * are qualified.  A text is made at first use and kept with its plan.
+ * Most accesses to tables are by key, and differ only in the table, its columns
+ * and the verb.  So their SQL is generated, instead of being written once per
+ * table.  keyscan.c and keywrite.c do the same work without a plan; where they
+ * cannot, they use these statements.
+ *
+ * Identifiers are quoted, values are parameters, and functions and operators are
+ * qualified, because the search_path may be the caller's.  A text is made at first
+ * use and kept with its plan.
  */
 #include "postgres.h"
 
@@ -56,8 +62,8 @@ AppendUnnest(StringInfo sql, int nparameters)
 }
 
 /*
- * Append a comparison of a column with a parameter.  Names are stored as
- * varchar, but described as text: the cast keeps the operator of the index.
+ * Append a comparison of a column with a parameter.  Names are stored as varchar,
+ * but described as text; with the cast, the comparison can use the index.
  */
 static void
 AppendParameter(StringInfo sql, const KeyedTable *table, int column)
@@ -99,7 +105,7 @@ AppendRowsFrom(StringInfo sql, const KeyedTable *table, int ncolumns)
 	appendStringInfoChar(sql, ')');
 }
 
-/* Append a SELECT of the rows of a search. */
+/* Append a SELECT of the rows that a search finds. */
 static void
 AppendRead(StringInfo sql, const KeyedTable *table, const KeyedForm *form)
 {
@@ -118,7 +124,7 @@ AppendRead(StringInfo sql, const KeyedTable *table, const KeyedForm *form)
 	AppendColumns(sql, table, table->nkeys, "t.");
 }
 
-/* Returns the words that lock rows. */
+/* Returns the locking clause for a strength. */
 static const char *
 LockClause(LockClauseStrength strength)
 {
@@ -134,7 +140,7 @@ LockClause(LockClauseStrength strength)
 	}
 }
 
-/* Append a SELECT that locks rows by id: many of them in the order given. */
+/* Append a SELECT that locks rows by id; many rows are locked in the given order. */
 static void
 AppendLock(StringInfo sql, const KeyedTable *table, const KeyedForm *form)
 {
@@ -156,8 +162,8 @@ AppendLock(StringInfo sql, const KeyedTable *table, const KeyedForm *form)
 }
 
 /*
- * Append an INSERT.  Arrays are unnested in the list of columns: in FROM, each
- * would be put into a tuple store first.
+ * Append an INSERT.  Arrays are unnested in the SELECT list, because in FROM each
+ * of them would be put into a tuplestore first.
  */
 static void
 AppendInsert(StringInfo sql, const KeyedTable *table, const KeyedForm *form)
@@ -178,7 +184,7 @@ AppendInsert(StringInfo sql, const KeyedTable *table, const KeyedForm *form)
 	appendStringInfoChar(sql, ')');
 }
 
-/* Append an UPDATE of all columns but the key. */
+/* Append an UPDATE of all columns except the key. */
 static void
 AppendUpdate(StringInfo sql, const KeyedTable *table, const KeyedForm *form)
 {
@@ -276,7 +282,7 @@ IsSameForm(const KeyedForm *a, const KeyedForm *b)
 	return a->verb == b->verb && a->many == b->many && a->strength == b->strength && a->wait == b->wait;
 }
 
-/* Returns the statement of a form, which is kept for the next time. */
+/* Returns the statement of a form, making it if it does not exist yet. */
 Statement *
 KeyedTableStatement(KeyedTable *table, KeyedForm form)
 {
@@ -326,8 +332,8 @@ ColumnArray(const RowSet *rows, int column, Oid type)
 }
 
 /*
- * Insert, update or delete rows, whose values are in the order of the columns,
- * by a statement.  Returns the number of rows that the statement processed.
+ * Insert, update or delete rows by a statement.  The values of a row are in the
+ * order of the columns.  Returns the number of rows processed.
  */
 uint64
 KeyedTableRun(KeyedTable *table, KeyedVerb verb, const RowSet *rows)
@@ -347,7 +353,7 @@ KeyedTableRun(KeyedTable *table, KeyedVerb verb, const RowSet *rows)
 	return StatementRun(statement, values, NULL, false, 0);
 }
 
-/* Take the rows of the last result apart, as those of the table. */
+/* Deform the rows of the last result, which must have the columns of the table. */
 static void
 TakeRows(const KeyedTable *table, StoredRows *rows)
 {
@@ -355,8 +361,9 @@ TakeRows(const KeyedTable *table, StoredRows *rows)
 }
 
 /*
- * Lock the rows of some ids in the order given, by a statement.  Rows that are
- * gone are not returned.  They live as long as the result of SPI.
+ * Lock the rows with these ids by a statement, in the given order.  Rows that do
+ * not exist any more are not returned.  The rows are valid as long as the SPI
+ * result.
  */
 void
 KeyedTableLock(KeyedTable *table, const int64 *ids, int n, LockClauseStrength strength,
@@ -370,8 +377,8 @@ KeyedTableLock(KeyedTable *table, const int64 *ids, int n, LockClauseStrength st
 }
 
 /*
- * Lock the row of one id by a statement; returns false if it is gone.  The row
- * is returned unless rows is NULL.
+ * Lock the row with this id by a statement; returns false if it does not exist any
+ * more.  The row is returned unless rows is NULL.
  */
 bool
 KeyedTableLockOne(KeyedTable *table, int64 id, LockClauseStrength strength,

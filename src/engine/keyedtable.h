@@ -1,6 +1,6 @@
 /*
  * keyedtable.h
- *		The description of a table that is read and written by key.
+ *		The description of a table that is accessed by key.
  */
 #ifndef DMS_KEYEDTABLE_H
 #define DMS_KEYEDTABLE_H
@@ -11,6 +11,7 @@
 #include "engine/storedrows.h"
 #include "nodes/lockoptions.h"
 
+/* What a statement on a keyed table does. */
 typedef enum KeyedVerb
 {
 	KEYED_READ,
@@ -20,7 +21,7 @@ typedef enum KeyedVerb
 	KEYED_DELETE
 } KeyedVerb;
 
-/* A statement on a keyed table. */
+/* The form of a statement on a keyed table. */
 typedef struct KeyedForm
 {
 	KeyedVerb	verb;
@@ -29,7 +30,7 @@ typedef struct KeyedForm
 	LockWaitPolicy wait;		/* of KEYED_LOCK */
 } KeyedForm;
 
-/* A statement that was made from the description, kept with its plan. */
+/* A statement that was made from a description, kept with its plan. */
 typedef struct KeyedStatement
 {
 	KeyedForm	form;
@@ -40,7 +41,7 @@ typedef struct KeyedStatement
 /*
  * A table and some of its columns.  The first nkeys columns identify a row; a
  * search compares the first nsearch.  Scans and statements are both made from
- * this, so they cannot disagree.
+ * this description, so they cannot disagree.
  */
 typedef struct KeyedTable
 {
@@ -50,16 +51,18 @@ typedef struct KeyedTable
 	const Oid  *types;			/* types that the columns must have */
 	int			ncolumns;
 	int			nkeys;
-	int			nsearch;		/* 0: 1 */
-	int			nrequired;		/* leading columns that are never NULL; 0: all */
-	bool		any_order;		/* else, rows come ordered by the key */
-	MemoryContext context;		/* of the statements; NULL: the session's */
+	int			nsearch;		/* 0 means 1 */
+	int			nrequired;		/* leading columns that are never NULL; 0
+								 * means all */
+	bool		any_order;		/* if false, rows are ordered by the key */
+	MemoryContext context;		/* of the statements; NULL means
+								 * TopMemoryContext */
 	KeyedStatement *statements;
 } KeyedTable;
 
-#define KEYED_TABLE_MAX_SEARCH 3
+#define KEYED_TABLE_MAX_SEARCH 4
 
-/* Fills in a description from an array of columns and one of types. */
+/* Initializes the columns of a description from arrays of names and types. */
 #define KEYED_COLUMNS(names, oids) \
 	.columns = (names), .types = (oids), .ncolumns = lengthof(names)
 

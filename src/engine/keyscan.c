@@ -2,13 +2,13 @@
  * keyscan.c
  *		Reading rows by an indexed key, without a planner.
  *
- * A read by key has only one sensible plan.  To find it, the planner opens
- * every index of every table the first time a session uses them, which takes
- * longer than the rest of a first read.  So where the index alone determines
- * the rows, it is scanned directly: in the active snapshot, with the locks and
- * the rights that a SELECT needs.  Everything else (a view, row-level security,
- * inheritance, column privileges) is left to the statement that is made from
- * the same description.
+ * A read by key has only one sensible plan.  To find it, the planner opens every
+ * index of every table the first time a session uses them, which takes longer than
+ * the rest of a first read.  So where an index alone determines the rows, it is
+ * scanned directly: in the active snapshot, with the locks and privileges that a
+ * SELECT needs.  All other cases (views, row-level security, inheritance, column
+ * privileges) are left to the statement that is made from the same description.
+ * See doc/direct-access.md.
  */
 #include "postgres.h"
 
@@ -40,16 +40,16 @@
 #include "utils/snapmgr.h"
 
 /*
- * Documents that are written together have consecutive ids.  From this average
- * length of a run on, walking along the index costs less than descending it for
- * each id.
+ * Documents that are written together have consecutive ids.  If the average length
+ * of a run is at least this, walking along the index costs less than descending it
+ * for each id.
  */
 #define WORTHWHILE_RUN 4
 
 /*
- * Returns true if a SELECT by the current user would return all rows of the
- * table and no others.  A module that hooks into permission checks expects to
- * see every statement.
+ * Returns true if a SELECT by the current user would return exactly the rows of the
+ * table.  A module that hooks into permission checks (pgaudit, sepgsql) expects to
+ * see every access, so then statements are used.
  */
 static bool
 IsPlainlyUsable(Relation relation, AclMode rights)
@@ -64,7 +64,7 @@ IsPlainlyUsable(Relation relation, AclMode rights)
 		(!relation->rd_rel->relrowsecurity || check_enable_rls(id, InvalidOid, true) != RLS_ENABLED);
 }
 
-/* Returns the number of a column, looking at the likely place first. */
+/* Returns the number of a column; the guess is where to look first. */
 static AttrNumber
 ColumnNumber(TupleDesc descriptor, const char *name, int guess)
 {
@@ -79,8 +79,8 @@ ColumnNumber(TupleDesc descriptor, const char *name, int guess)
 }
 
 /*
- * Find the columns; returns false if one is missing or of another type, so that
- * the statement reports it.
+ * Find the columns; returns false if one is missing or has another type.  The
+ * statement then reports it.
  */
 static bool
 FindColumns(Relation relation, const KeyedTable *table, AttrNumber *numbers)
@@ -114,8 +114,8 @@ EqualsFunction(Oid type)
 }
 
 /*
- * Returns true if the index is ordered by this column in this position, as
- * PostgreSQL orders its type.  Operator classes of others are left to SQL.
+ * Returns true if the i-th column of the index is this column, in the default
+ * order of its type.  User-defined operator classes are left to SQL.
  */
 static bool
 IsOrderedBy(Relation relation, Relation index, int i, AttrNumber column)
@@ -127,8 +127,8 @@ IsOrderedBy(Relation relation, Relation index, int i, AttrNumber column)
 }
 
 /*
- * Returns the number of leading columns that an index must have: those that
- * are searched, and all of the key where rows are expected in its order.
+ * Returns the number of leading columns that an index must have: those that are
+ * searched, and the whole key if rows are expected in its order.
  */
 static int
 LeadingColumns(const KeyedTable *table)
@@ -139,8 +139,8 @@ LeadingColumns(const KeyedTable *table)
 }
 
 /*
- * Returns true if a search along the index finds all rows, in the expected
- * order.  An index that is younger than our snapshot may not (indcheckxmin).
+ * Returns true if a scan of the index finds all rows, in the expected order.  An
+ * index with indcheckxmin that is newer than our snapshot may miss some.
  */
 static bool
 LeadsTo(const KeyScan *scan, Relation index)
@@ -179,7 +179,7 @@ OpenUsable(const KeyScan *scan, Oid id)
 	return NULL;
 }
 
-/* Open an index to search along: the primary key, or else another. */
+/* Open an index to scan, preferably the primary key; returns NULL if there is none. */
 static Relation
 OpenIndex(const KeyScan *scan)
 {
@@ -197,7 +197,7 @@ OpenIndex(const KeyScan *scan)
 	return found;
 }
 
-/* Copy the row in the slot; the scratch row has room for all its columns. */
+/* Append the row in the slot to rows; the scratch row has space for all columns. */
 static void
 TakeRow(const KeyScan *scan, StoredRows *scratch, StoredRows *rows)
 {
@@ -219,8 +219,8 @@ TakeRow(const KeyScan *scan, StoredRows *scratch, StoredRows *rows)
 }
 
 /*
- * Open a table and find its columns; returns false if its rows must be left to
- * SQL.  The lock is kept in any case.
+ * Open a table and find its columns; returns false if access to it must be left to
+ * SQL.  The lock is kept in either case.
  */
 bool
 KeyScanOpen(KeyScan *scan, const KeyedTable *table, LOCKMODE lock, AclMode rights)
@@ -240,7 +240,7 @@ KeyScanOpen(KeyScan *scan, const KeyedTable *table, LOCKMODE lock, AclMode right
 	return false;
 }
 
-/* Start the scan, with keys that are set. */
+/* Start the scan with the keys that were added. */
 static void
 StartScan(KeyScan *scan)
 {
@@ -252,7 +252,7 @@ StartScan(KeyScan *scan)
 	index_rescan(scan->scan, scan->keys, scan->nkeys, NULL, 0);
 }
 
-/* Add a key of the scan, for a column of the index. */
+/* Add a scan key for a column of the index. */
 static void
 AddKey(KeyScan *scan, int column, int flags, StrategyNumber strategy,
 	   RegProcedure function, Datum value)
@@ -263,8 +263,8 @@ AddKey(KeyScan *scan, int column, int flags, StrategyNumber strategy,
 }
 
 /*
- * Scan the rows whose search columns equal the keys, or whose first column
- * equals any element of an array.  Returns false if no index leads to them.
+ * Start to scan the rows whose search columns equal the keys, or whose first column
+ * equals any element of an array.  Returns false if there is no suitable index.
  */
 static bool
 BeginKeys(KeyScan *scan, const Datum *keys, bool any)
@@ -281,7 +281,7 @@ BeginKeys(KeyScan *scan, const Datum *keys, bool any)
 	return true;
 }
 
-/* Returns the end of the run of consecutive ids that starts here. */
+/* Returns the end of the run of consecutive ids that starts at first. */
 static int
 RunEnd(const int64 *ids, int n, int first)
 {
@@ -292,7 +292,7 @@ RunEnd(const int64 *ids, int n, int first)
 	return end;
 }
 
-/* Returns true if runs of the ids are long enough to scan run by run. */
+/* Returns true if the ids form runs that are long enough to scan run by run. */
 static bool
 HaveRuns(const int64 *ids, int n)
 {
@@ -303,7 +303,7 @@ HaveRuns(const int64 *ids, int n)
 	return n > 0 && runs <= n / WORTHWHILE_RUN;
 }
 
-/* Set the keys to the run that follows the last one. */
+/* Set the scan keys to the next run. */
 static void
 NextRun(KeyScan *scan)
 {
@@ -327,8 +327,8 @@ AreAscending(const int64 *ids, int n)
 #endif
 
 /*
- * Scan the rows whose first column is one of some ids, which are ascending, in
- * the active snapshot.  Returns false if no index leads to them.
+ * Start to scan the rows whose first column is one of these ids, which must be
+ * ascending, in the active snapshot.  Returns false if there is no suitable index.
  */
 bool
 KeyScanBeginIds(KeyScan *scan, const int64 *ids, int n)
@@ -384,7 +384,7 @@ KeyScanClose(KeyScan *scan)
 	pfree(scan->columns);
 }
 
-/* Read the rows of a scan. */
+/* Append all rows of a scan to rows. */
 static void
 ReadScan(KeyScan *scan, StoredRows *rows)
 {
@@ -413,8 +413,8 @@ ReadKeys(const KeyedTable *table, const Datum *keys, bool any, StoredRows *rows)
 
 /*
  * Read the rows of documents, whose ids are ascending, without a statement.
- * Returns false if that cannot be done; nothing was read then.  The caller has
- * made room for rows; values live in the current memory context.
+ * Returns false, and reads nothing, if that cannot be done.  The caller has
+ * initialized rows; values are allocated in the current memory context.
  */
 bool
 KeyScanTryIds(const KeyedTable *table, const int64 *ids, int n, StoredRows *rows)
@@ -431,7 +431,7 @@ KeyScanTryIds(const KeyedTable *table, const int64 *ids, int n, StoredRows *rows
 	return able;
 }
 
-/* Read rows by a statement of the table. */
+/* Read rows by a statement. */
 static void
 ReadBySql(KeyedTable *table, const Datum *keys, bool many, StoredRows *rows)
 {
@@ -450,7 +450,7 @@ KeyScanRead(KeyedTable *table, const Datum *keys, StoredRows *rows)
 		ReadBySql(table, keys, false, rows);
 }
 
-/* The same for rows whose first column equals any element of an array. */
+/* Read the rows whose first column equals any element of an array. */
 void
 KeyScanReadAny(KeyedTable *table, Datum array, StoredRows *rows)
 {
@@ -459,7 +459,7 @@ KeyScanReadAny(KeyedTable *table, Datum array, StoredRows *rows)
 		ReadBySql(table, &array, true, rows);
 }
 
-/* The same for the rows of documents, whose ids are ascending. */
+/* Read the rows of documents, whose ids are ascending. */
 void
 KeyScanReadIds(KeyedTable *table, const int64 *ids, int n, StoredRows *rows)
 {

@@ -1,6 +1,6 @@
 /*
  * keyscan.h
- *		Rows of a table by an indexed key, read without a planner.
+ *		Reading rows by an indexed key, without a planner.
  */
 #ifndef DMS_KEYSCAN_H
 #define DMS_KEYSCAN_H
@@ -15,18 +15,18 @@
 #include "storage/lockdefs.h"
 #include "utils/relcache.h"
 
-/* A table that is open, and a scan of it; slot holds the current row. */
+/* An open table, and a scan of it; slot holds the current row. */
 typedef struct KeyScan
 {
 	const KeyedTable *table;
 	Relation	relation;
-	AttrNumber *columns;		/* as table->columns */
+	AttrNumber *columns;		/* numbers of table->columns */
 	Relation	index;
 	IndexScanDesc scan;
 	TupleTableSlot *slot;
-	const int64 *ids;			/* ascending; NULL: not scanned by runs */
+	const int64 *ids;			/* ascending; NULL if not scanned by runs */
 	int			nids;
-	int			run_end;		/* after the last id of the current run */
+	int			run_end;		/* index after the last id of the current run */
 	ScanKeyData keys[Max(KEYED_TABLE_MAX_SEARCH, 2)];
 	int			nkeys;
 } KeyScan;

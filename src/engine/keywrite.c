@@ -2,19 +2,19 @@
  * keywrite.c
  *		Writing many rows of a table at a time, without an executor.
  *
- * A change of identity may reach a hundred thousand documents, and does the same
- * small thing to a row of each.  A statement would put the entries of each new
- * row into all indexes before it goes on to the next; in whatever order rows
- * come, they are in no order to most indexes.  Here the rows of a batch are
+ * A change of identity may affect a hundred thousand documents, and makes the same
+ * small change to a row of each.  A statement would insert the entries of each new
+ * row into all indexes before it processes the next row; whatever the order of the
+ * rows, it is random with respect to most indexes.  Here the rows of a batch are
  * written first, and then each index gets its entries in its own order, so that
- * neighbours go to the same page while it is at hand.  Until then no other
- * session misses them: an entry is needed once its row is committed, or its old
- * version gone.
+ * neighboring entries are inserted into the same page while it is in cache.  No
+ * other session needs an entry earlier: it sees the old version of the row until
+ * we commit.
  *
- * Rights, locks and rules are those of a statement.  Whatever makes a table more
- * than its rows and B-trees (triggers, rules, policies, constraints that must be
- * computed, other kinds of indexes) is left to SQL, and so is a row that another
- * transaction changed while we came to it.
+ * Privileges, locks and conditions are those of a statement.  Everything that needs
+ * an executor (triggers, rules, policies, check constraints, generated columns,
+ * other kinds of indexes) is left to SQL, and so is a row that another transaction
+ * changed concurrently.  See doc/direct-access.md.
  */
 #include "postgres.h"
 
@@ -38,12 +38,13 @@
 #include "utils/snapmgr.h"
 #include "utils/sortsupport.h"
 
-/* Rows that are written before their index entries are, to bound memory. */
-#define BATCH 10000
+/* Number of rows that are written before their index entries, to bound memory. */
+#define WRITE_BATCH 10000
 
 /* The only texts that are written are names of projects and resources. */
 #define LONGEST_NAME 256
 
+/* The state of a direct write. */
 typedef struct Writer
 {
 	Relation	relation;
@@ -53,15 +54,15 @@ typedef struct Writer
 	IndexInfo **infos;
 	int			nindexes;
 	TupleTableSlot **slots;		/* new rows without index entries */
-	int			nslots;			/* that were made */
-	int			n;				/* that are in use */
+	int			nslots;			/* number of slots that exist */
+	int			n;				/* number of slots that are in use */
 	int		   *changed;		/* numbers of columns that an update replaces */
 	int			nchanged;
 	MemoryContext context;		/* of the slots */
-	MemoryContext batch;		/* of what a batch takes to finish */
+	MemoryContext batch;		/* of FinishBatch(), reset after each batch */
 } Writer;
 
-/* A row on its way into an index. */
+/* A row that is to be inserted into an index. */
 typedef struct Entry
 {
 	Datum		key;			/* the first column */
@@ -69,7 +70,7 @@ typedef struct Entry
 	TupleTableSlot *slot;
 } Entry;
 
-/* Returns true if a statement would fire a trigger. */
+/* Returns true if a statement of this kind would fire a trigger. */
 static bool
 HasTriggers(const TriggerDesc *triggers, CmdType operation)
 {
@@ -89,7 +90,7 @@ HasTriggers(const TriggerDesc *triggers, CmdType operation)
 	}
 }
 
-/* Returns true if writing a row has no effect but that on the row and its indexes. */
+/* Returns true if writing a row affects nothing but the row and its index entries. */
 static bool
 IsPlainlyWritable(Relation relation, CmdType operation)
 {
@@ -101,7 +102,10 @@ IsPlainlyWritable(Relation relation, CmdType operation)
 		(constraints == NULL || (constraints->num_check == 0 && !constraints->has_generated_stored));
 }
 
-/* Returns true if the index has plain columns of every row, and checks uniqueness at once. */
+/*
+ * Returns true if the index is a B-tree over plain columns of all rows, which checks
+ * uniqueness immediately.
+ */
 static bool
 IsPlainIndex(Relation index)
 {
@@ -115,8 +119,8 @@ IsPlainIndex(Relation index)
 }
 
 /*
- * Open all indexes; returns false if one of them is not a plain one.  Of such an
- * index no IndexInfo is built, because that would evaluate its expressions.
+ * Open all indexes; returns false if one of them is not plain.  For such an index
+ * no IndexInfo is built, because that would evaluate its expressions.
  */
 static bool
 OpenIndexes(Writer *writer)
@@ -141,7 +145,7 @@ OpenIndexes(Writer *writer)
 
 /*
  * Prepare to write to an open table; returns false if that must be left to SQL.
- * The caller must call WriterEnd() in any case.
+ * The caller must call WriterEnd() in either case.
  */
 static bool
 WriterBegin(Writer *writer, Relation relation, CmdType operation)
@@ -172,8 +176,8 @@ WriterEnd(Writer *writer)
 }
 
 /*
- * Returns true if the columns from the first one on store a value as it is.  A
- * statement would round or truncate it to the type modifier of the column.
+ * Returns true if the columns from first on store values unchanged.  Otherwise a
+ * statement must coerce them to the type or type modifier of the column.
  */
 static bool
 AreStoredAsGiven(const KeyScan *scan, int first)
@@ -191,19 +195,19 @@ AreStoredAsGiven(const KeyScan *scan, int first)
 	return true;
 }
 
-/* Hold a row until its index entries are made; the slot owns it from now on. */
+/* Keep a row until its index entries are inserted; the slot takes ownership. */
 static TupleTableSlot *
 HoldRow(Writer *writer, HeapTuple tuple)
 {
 	TupleTableSlot *slot;
 
-	Assert(writer->n < BATCH);
+	Assert(writer->n < WRITE_BATCH);
 	if (writer->n == writer->nslots)
 	{
 		MemoryContext saved = MemoryContextSwitchTo(writer->context);
 
 		if (writer->slots == NULL)
-			writer->slots = palloc(sizeof(TupleTableSlot *) * BATCH);
+			writer->slots = palloc(sizeof(TupleTableSlot *) * WRITE_BATCH);
 		writer->slots[writer->nslots++] = MakeSingleTupleTableSlot(writer->descriptor, &TTSOpsHeapTuple);
 		MemoryContextSwitchTo(saved);
 	}
@@ -257,10 +261,10 @@ IsUnchanged(const Writer *writer, const FormData_pg_index *index)
 
 /*
  * Returns whether the index must check that keys are unique.  A key that the
- * update did not change was checked when its row was inserted: a concurrent
- * insertion of it finds the old version in _bt_check_unique() and waits for us,
- * as it does for a HOT update, which makes no entry at all.  An index that is
- * still being built has checked nothing yet.
+ * update did not change was checked when its row was inserted.  A concurrent
+ * insertion of the same key finds the old version in _bt_check_unique() and waits
+ * for us, as it does after a HOT update, which inserts no entry at all.  But an
+ * index that is still being built has not checked existing rows yet.
  */
 static IndexUniqueCheck
 UniqueCheck(const FormData_pg_index *index, bool unchanged)
@@ -270,7 +274,7 @@ UniqueCheck(const FormData_pg_index *index, bool unchanged)
 	return UNIQUE_CHECK_YES;
 }
 
-/* Insert the entries of all held rows into one index. */
+/* Insert the entries of all rows of the batch into one index. */
 static void
 FillIndex(Writer *writer, int which)
 {
@@ -295,8 +299,8 @@ FillIndex(Writer *writer, int which)
 
 /*
  * Finish a batch: write the rows of an insertion, then the index entries.  Until
- * then rows exist that no index leads to, so no statement on the table may run
- * that could have to find them.
+ * then rows exist that have no index entries, so no statement that might have to
+ * find them may run on the table.
  */
 static void
 FinishBatch(Writer *writer)
@@ -336,7 +340,7 @@ ScannedId(const KeyScan *scan)
 	return DatumGetInt64(id);
 }
 
-/* Note the columns that an update replaces: all but the key. */
+/* Set the columns that an update replaces: all except the key. */
 static void
 NoteChanged(Writer *writer, const KeyScan *scan)
 {
@@ -369,7 +373,7 @@ UpdateRow(Writer *writer, KeyScan *scan, Datum *changed)
 	return true;
 }
 
-/* Change rows by statements: lock and read them, then write the new values. */
+/* Update rows by statements: lock and read them, then write the new values. */
 static void
 UpdateBySql(KeyedTable *table, const int64 *ids, int n, RowChange change, void *arg)
 {
@@ -386,7 +390,7 @@ UpdateBySql(KeyedTable *table, const int64 *ids, int n, RowChange change, void *
 	SPI_freetuptable(locked);
 }
 
-/* Change one row by statements, because it was changed concurrently. */
+/* Update one row by statements, because another transaction changed it. */
 static void
 UpdateRowBySql(KeyedTable *table, const KeyScan *scan, RowChange change, void *arg)
 {
@@ -396,7 +400,7 @@ UpdateRowBySql(KeyedTable *table, const KeyScan *scan, RowChange change, void *a
 		UpdateBySql(table, &id, 1, change, arg);
 }
 
-/* Change rows without statements; returns false if that cannot be done. */
+/* Update rows without statements; returns false if that cannot be done. */
 static bool
 UpdateDirectly(KeyedTable *table, const int64 *ids, int n, RowChange change, void *arg)
 {
@@ -419,7 +423,7 @@ UpdateDirectly(KeyedTable *table, const int64 *ids, int n, RowChange change, voi
 			change(values, arg);
 		if (!complete || !UpdateRow(&writer, &scan, values + table->nkeys))
 			UpdateRowBySql(table, &scan, change, arg);
-		if (writer.n == BATCH)
+		if (writer.n == WRITE_BATCH)
 			FinishBatch(&writer);
 	}
 	FinishBatch(&writer);
@@ -431,8 +435,8 @@ UpdateDirectly(KeyedTable *table, const int64 *ids, int n, RowChange change, voi
 }
 
 /*
- * Change the rows of some documents in the order of their ids, which are
- * ascending.  All columns but the key are written as the callback leaves them.
+ * Update the rows of documents, whose ids are ascending, in this order.  The
+ * callback sets the new values of all columns except the key.
  */
 void
 KeyWriteUpdate(KeyedTable *table, const int64 *ids, int n, RowChange change, void *arg)
@@ -505,8 +509,8 @@ DeleteDirectly(KeyedTable *table, const int64 *ids, int n, RowChoice choose, voi
 }
 
 /*
- * Delete those rows of some documents, whose ids are ascending, that the
- * callback chooses.
+ * Delete the rows that the callback chooses among those of documents, whose ids
+ * are ascending.
  */
 void
 KeyWriteDelete(KeyedTable *table, const int64 *ids, int n, RowChoice choose, void *arg)
@@ -515,7 +519,7 @@ KeyWriteDelete(KeyedTable *table, const int64 *ids, int n, RowChoice choose, voi
 		DeleteBySql(table, ids, n, choose, arg);
 }
 
-/* Make a row of the values of all columns. */
+/* Form a tuple from the values of all columns. */
 static HeapTuple
 MakeRow(const Writer *writer, const KeyScan *opened, const Datum *values)
 {
@@ -563,7 +567,7 @@ InsertDirectly(KeyedTable *table, int n, RowSource source, void *arg)
 	{
 		source(i, values, arg);
 		(void) HoldRow(&writer, MakeRow(&writer, &opened, values));
-		if (++writer.n == BATCH)
+		if (++writer.n == WRITE_BATCH)
 			FinishBatch(&writer);
 	}
 	FinishBatch(&writer);
@@ -573,7 +577,7 @@ InsertDirectly(KeyedTable *table, int n, RowSource source, void *arg)
 	return able;
 }
 
-/* Insert rows, of which all columns are given. */
+/* Insert rows; the callback sets the values of all columns of the table. */
 void
 KeyWriteInsert(KeyedTable *table, int n, RowSource source, void *arg)
 {
@@ -594,7 +598,7 @@ LockBySql(KeyedTable *table, const int64 *ids, int n, LockWaitPolicy wait,
 	SPI_freetuptable(SPI_tuptable);
 }
 
-/* Lock one row by a statement, because it was changed concurrently. */
+/* Lock one row by a statement, because another transaction changed it. */
 static void
 LockRowBySql(KeyedTable *table, const KeyScan *scan, LockWaitPolicy wait,
 			 RowTaken taken, void *arg)
@@ -637,9 +641,8 @@ LockDirectly(KeyedTable *table, const int64 *ids, int n, LockWaitPolicy wait,
 }
 
 /*
- * Lock the rows of some documents for update in the order of their ids, which
- * are ascending, and pass each to the callback.  Rows that are gone are left
- * out.
+ * Lock the rows of documents, whose ids are ascending, FOR UPDATE in this order,
+ * and call the callback for each.  Rows that do not exist any more are skipped.
  */
 void
 KeyWriteLock(KeyedTable *table, const int64 *ids, int n, LockWaitPolicy wait,

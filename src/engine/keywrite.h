@@ -1,6 +1,6 @@
 /*
  * keywrite.h
- *		Many rows of a table written at a time, without an executor.
+ *		Writing many rows of a table at a time, without an executor.
  */
 #ifndef DMS_KEYWRITE_H
 #define DMS_KEYWRITE_H
@@ -10,16 +10,16 @@
 #include "engine/keyscan.h"
 #include "nodes/lockoptions.h"
 
-/* Change the values of a row; those of the key must stay. */
+/* Callback: change the values of a row, except the key. */
 typedef void (*RowChange) (Datum *values, void *arg);
 
-/* Returns true if the row is to be deleted. */
+/* Callback: returns true if the row is to be deleted. */
 typedef bool (*RowChoice) (const Datum *values, void *arg);
 
-/* Take note of a row that was locked. */
+/* Callback: called for each row that was locked. */
 typedef void (*RowTaken) (const Datum *values, void *arg);
 
-/* Fill in the values of a row to insert. */
+/* Callback: fill in the values of a row to insert. */
 typedef void (*RowSource) (int row, Datum *values, void *arg);
 
 extern void KeyWriteUpdate(KeyedTable *table, const int64 *ids, int n, RowChange change, void *arg);

@@ -1,19 +1,31 @@
 /*
  * ownercode.c
- *		Checking the code that our statements would run with lent rights.
+ *		Checking the user-defined code that our statements would run with lent
+ *		rights.
  *
  * Writes run with the rights of the store's owner, on behalf of callers who have
- * no rights on the tables.  Everything that the owner added to the tables runs
- * with these rights, too: triggers, defaults, check constraints, expressions of
- * indexes, rules, and the triggers of tables that foreign keys cascade to.  All
- * functions that a statement could run are passed to safefunction.c, before the
- * statement is planned, because the planner evaluates constant expressions, and
- * after its tables are locked, because triggers cannot be added then.
+ * no privileges on the tables.  The code that the owner, or a role with the
+ * TRIGGER or REFERENCES privilege, has added to the tables runs with these rights,
+ * too: triggers, defaults, check constraints, expressions of indexes, constraints
+ * of domains, rules, policies, and the triggers of tables that foreign keys
+ * cascade to.  A trigger that is harmless as long as the owner alone writes
+ * becomes a hole when any caller can run it as the owner: with a search_path and
+ * temporary tables of the caller's choice, or written by a third role, or deferred
+ * until the caller's rights are in force again.  So all functions that a statement
+ * could run are passed to safefunction.c, which refuses those that are not safe.
  *
- * The functions that a statement calls itself are found in its query tree; those
- * that come with a relation, in the relation cache and the catalogs.  Results are
- * kept until a catalog that they depend on changes.  They are marked valid last,
- * so that an error on the way leaves no incomplete result behind.
+ * The check comes before the statement is planned, because the planner evaluates
+ * constant expressions, including those of indexes.  It comes after the relations
+ * are locked, because otherwise code could be added between the check and the
+ * execution.
+ *
+ * Functions that these functions call in turn are not seen here; restrict.c checks
+ * the owner of every function when it is called.
+ *
+ * The functions that a statement itself calls are found in its query tree; those
+ * that belong to a relation, in the relation cache and the catalogs.  Results are
+ * kept until a catalog that they depend on changes.  They are marked as valid last,
+ * so that an error on the way leaves no incomplete result.
  */
 #include "postgres.h"
 
@@ -62,15 +74,16 @@
 #include "utils/syscache.h"
 #include "utils/typcache.h"
 
-/* What a statement does with a relation; a set of these. */
+/* The ways in which a statement uses a relation; a set of bits. */
 typedef enum Use
 {
-	USE_NAMED = 1 << 0,			/* names it: it must be of the store's owner */
-	USE_PLANNED = 1 << 1,		/* plans something with it */
+	USE_NAMED = 1 << 0,			/* in the text: must belong to the store's
+								 * owner */
+	USE_PLANNED = 1 << 1,		/* queries on it are planned */
 	USE_INSERT = 1 << 2,
 	USE_UPDATE = 1 << 3,
 	USE_DELETE = 1 << 4,
-	USE_LATER = 1 << 5			/* plans something at the end of the
+	USE_LATER = 1 << 5			/* queries on it are planned at the end of the
 								 * transaction */
 } Use;
 
@@ -80,7 +93,7 @@ typedef enum Use
 typedef struct UsedRelation
 {
 	Oid			relation;
-	LOCKMODE	mode;			/* NoLock: no lock to be kept */
+	LOCKMODE	mode;			/* NoLock: no lock is kept */
 	int			uses;
 	int			followed;		/* uses whose foreign keys were followed */
 } UsedRelation;
@@ -88,7 +101,7 @@ typedef struct UsedRelation
 /* The state of a check. */
 typedef struct Look
 {
-	FunctionPlace place;		/* where the code would be run from */
+	FunctionPlace place;		/* circumstances of the code that is checked */
 	bool		found;			/* user-defined functions were found */
 	bool		writes;			/* there are queries that write */
 	bool		note;			/* collect the relations of queries */
@@ -97,27 +110,27 @@ typedef struct Look
 	int			capacity;
 } Look;
 
-/* The result of checking a relation. */
+/* The result of checking a relation; both members are sets of uses. */
 typedef struct Verdict
 {
 	Oid			relation;
-	int			safe;			/* uses that are safe */
-	int			runs;			/* those that run user-defined functions */
+	int			safe;			/* safe uses */
+	int			runs;			/* uses that run user-defined functions */
 } Verdict;
 
 static HTAB *verdicts = NULL;
-static uint64 verdicts_state = 0;	/* the state that they hold for */
+static uint64 verdicts_state = 0;	/* that they are valid for; 0: none */
 static uint64 changes = 1;
-static bool domains_seen = false;
+static bool domains_seen = false;	/* constraints of domains were checked */
 
-/* A number that changes whenever a verdict may have become wrong. */
+/* Returns a number that changes whenever a verdict may have become wrong. */
 static uint64
 CurrentState(void)
 {
 	return changes + StoreChanges() + SafeFunctionChanges();
 }
 
-/* Relation cache callback: forget the verdicts if one is on this relation. */
+/* Relation cache callback: verdicts are outdated if one is on this relation. */
 static void
 RelationChanged(Datum arg pg_attribute_unused(), Oid relid)
 {
@@ -127,8 +140,8 @@ RelationChanged(Datum arg pg_attribute_unused(), Oid relid)
 }
 
 /*
- * Catalog cache callback: changed constraints of domains are not reported in any
- * other way, as those of tables are by their relation.
+ * Catalog cache callback for constraints.  A changed constraint of a table also
+ * invalidates the table, but one of a domain is reported in no other way.
  */
 static void
 ConstraintChanged(Datum arg pg_attribute_unused(), int cacheid pg_attribute_unused(),
@@ -138,7 +151,7 @@ ConstraintChanged(Datum arg pg_attribute_unused(), int cacheid pg_attribute_unus
 		changes++;
 }
 
-/* Register for changes of what verdicts depend on. */
+/* Register callbacks for the catalogs that verdicts depend on. */
 void
 OwnerCodeInit(void)
 {
@@ -146,7 +159,7 @@ OwnerCodeInit(void)
 	CacheRegisterSyscacheCallback(CONSTROID, ConstraintChanged, (Datum) 0);
 }
 
-/* Returns true if statements are to be checked, because they run with lent rights. */
+/* Returns true if statements must be checked, because they run with lent rights. */
 bool
 OwnerCodeApplies(void)
 {
@@ -158,7 +171,7 @@ OwnerCodeApplies(void)
 static bool CheckNode(Node *node, void *arg);
 static void CheckType(Look *look, Oid type);
 
-/* Add a relation to those that are used, or a use to what is known of it. */
+/* Add a relation to those that are used, or add uses to its entry. */
 static void
 NoteRelation(Look *look, Oid relation, LOCKMODE mode, int uses)
 {
@@ -183,7 +196,7 @@ NoteRelation(Look *look, Oid relation, LOCKMODE mode, int uses)
 	used->uses |= uses;
 }
 
-/* The uses of the relation that a query writes to. */
+/* Returns the uses of the relation that a query writes to. */
 static int
 UsesOfTarget(const Query *query)
 {
@@ -200,7 +213,7 @@ UsesOfTarget(const Query *query)
 	}
 }
 
-/* Collect the relations of a query, except catalogs, which a rule may read. */
+/* Collect the relations of a query, except catalogs, which rules may read. */
 static void
 NoteQuery(Look *look, const Query *query)
 {
@@ -234,7 +247,7 @@ CheckQuery(Look *look, Query *query)
 	return false;
 }
 
-/* Check an expression in its stored form; NULL if there is none. */
+/* Check an expression in its stored form, which may be NULL. */
 static void
 CheckStored(Look *look, const char *expression)
 {
@@ -253,7 +266,7 @@ CheckColumn(Look *look, int cache, HeapTuple tuple, AttrNumber column)
 		CheckStored(look, TextDatumGetCString(value));
 }
 
-/* The base type of a domain; InvalidOid if the type is not a domain. */
+/* Returns the base type of a domain, or InvalidOid if the type is not a domain. */
 static Oid
 DomainOver(Oid type)
 {
@@ -269,7 +282,7 @@ DomainOver(Oid type)
 	return over;
 }
 
-/* Check a function; false means that the walk goes on. */
+/* Check a function; returns false, so that a tree walk continues. */
 static bool
 CheckFunction(Oid function, void *arg)
 {
@@ -297,7 +310,7 @@ CheckDomainConstraints(Look *look, Oid type)
 	table_close(constraints, AccessShareLock);
 }
 
-/* Check the functions of a range type; returns the type that it is a range of. */
+/* Check the functions of a range type; returns its subtype. */
 static Oid
 CheckRange(Look *look, Oid type)
 {
@@ -315,7 +328,7 @@ CheckRange(Look *look, Oid type)
 	return subtype;
 }
 
-/* The verdict on a relation: nothing is known of a new one. */
+/* Returns the verdict on a relation; a new one is empty. */
 static Verdict *
 FindVerdict(Oid relation)
 {
@@ -328,8 +341,8 @@ FindVerdict(Oid relation)
 }
 
 /*
- * Check the types of the columns of a composite type.  Changes of it are told like
- * those of a table.
+ * Check the types of the columns of a composite type.  It has a relation, whose
+ * entry among the verdicts makes RelationChanged() notice changes of the type.
  */
 static void
 CheckComposite(Look *look, Oid type)
@@ -344,9 +357,10 @@ CheckComposite(Look *look, Oid type)
 }
 
 /*
- * Check what runs when a value of a type is made, compared or indexed, and the
- * same for the types that it consists of.  PostgreSQL's own types have nothing of
- * others, and functions of base types are made by superusers.
+ * Check the functions that run when a value of a type is made, compared or
+ * indexed, and those of the types that it consists of.  A domain hidden in a row
+ * or array type would be a way to run its check unnoticed.  Built-in types run no
+ * user-defined functions, and only superusers can create base types.
  */
 static void
 CheckType(Look *look, Oid type)
@@ -380,7 +394,7 @@ CheckType(Look *look, Oid type)
 	}
 }
 
-/* Walk through a query or an expression, checking all functions. */
+/* Tree walker: check all functions in a query or an expression. */
 static bool
 CheckNode(Node *node, void *arg)
 {
@@ -402,7 +416,7 @@ CheckNode(Node *node, void *arg)
 
 /*
  * Check the functions and operators of an operator class.  Only superusers can
- * create one, but its functions may belong to others.
+ * create one, but its functions may belong to other roles.
  */
 static void
 CheckOperatorClass(Look *look, Oid opclass)
@@ -429,7 +443,7 @@ CheckOperatorClass(Look *look, Oid opclass)
 	ReleaseSysCacheList(operators);
 }
 
-/* Check the functions that an index calls. */
+/* Check the functions that an index calls; a deferrable one may call them later. */
 static void
 CheckIndex(Look *look, Oid index)
 {
@@ -453,8 +467,8 @@ CheckIndex(Look *look, Oid index)
 /*
  * Check the functions that planning a statement on a relation may call: those in
  * constant parts of the expressions of its indexes, statistics and constraints.
- * The expressions are read from the catalogs, because asking the relation cache
- * for them evaluates them.
+ * The expressions are read from the catalogs, because RelationGetIndexExpressions()
+ * evaluates their constant parts, which is what the check must precede.
  */
 static void
 CheckPlanned(Look *look, Relation relation)
@@ -481,7 +495,7 @@ CheckPlanned(Look *look, Relation relation)
 		CheckStored(look, constraints->check[i].ccbin);
 }
 
-/* Returns true if a trigger fires when a relation is used like this. */
+/* Returns true if a trigger may fire when its relation is used in this way. */
 static bool
 Fires(const Trigger *trigger, Use use)
 {
@@ -492,7 +506,7 @@ Fires(const Trigger *trigger, Use use)
 		(use == USE_DELETE && TRIGGER_FOR_DELETE(trigger->tgtype));
 }
 
-/* Check the functions that compute columns of new rows. */
+/* Check the functions that compute or check the columns of new rows. */
 static void
 CheckColumns(Look *look, TupleDesc descriptor)
 {
@@ -506,9 +520,9 @@ CheckColumns(Look *look, TupleDesc descriptor)
 }
 
 /*
- * Refuse a table that a foreign key cascades to if rules rewrite what it does
- * there: they could lead anywhere.  Rules of tables that a statement names are
- * part of its queries.
+ * Refuse a table that a foreign key cascades to if it has rules for the cascaded
+ * command: they could lead to any other table.  Rules of tables that a statement
+ * names need no such treatment, because the rewritten queries are checked.
  */
 static void
 RefuseRules(Relation relation, Use use)
@@ -525,8 +539,8 @@ RefuseRules(Relation relation, Use use)
 }
 
 /*
- * Check the functions that writing to a relation may call.  Reading a catalog may
- * rebuild the relation's cache entry, hence the copy of its triggers.
+ * Check the functions that writing to a relation may call.  The triggers are
+ * copied, because reading a catalog may rebuild the relation's cache entry.
  */
 static void
 CheckWritten(Look *look, Relation relation, Use use)
@@ -556,8 +570,8 @@ CheckWritten(Look *look, Relation relation, Use use)
 
 /*
  * Follow a foreign key's trigger to the other table.  If the key cascades, that
- * table is written to; otherwise a query on it is planned.  Primary keys are never
- * updated, so that nobody asks whether others refer to the old value.
+ * table is written to; otherwise a query on it is planned.  Our statements never
+ * update primary keys, so no query looks for references to the old value.
  */
 static void
 FollowKey(Look *look, const Trigger *trigger, int uses, Oid primary_key)
@@ -603,8 +617,8 @@ FollowKey(Look *look, const Trigger *trigger, int uses, Oid primary_key)
 }
 
 /*
- * Lock a relation, and collect those that writing to it leads to.  A table that a
- * foreign key cascades to may be partitioned.
+ * Lock a relation, and collect the relations that writing to it leads to.  A table
+ * that a foreign key cascades to may be partitioned.
  */
 static void
 FollowRelation(Look *look, int which)
@@ -634,7 +648,7 @@ FollowRelation(Look *look, int which)
 	relation_close(relation, NoLock);
 }
 
-/* Lock all relations that are used, and collect those that they lead to. */
+/* Lock all relations that are used, and those that writing to them leads to. */
 static void
 FollowRelations(Look *look)
 {
@@ -679,8 +693,8 @@ CheckUse(Relation relation, Use use, int uses)
 }
 
 /*
- * Check a relation, unless its verdict is known.  Its code runs as its owner, also
- * where a foreign key leads to it.
+ * Check the uses of a relation that have no verdict yet.  Code of a relation is
+ * checked as that of its owner, since foreign keys write to a table as its owner.
  */
 static void
 CheckRelation(Look *look, const UsedRelation *used)
@@ -702,9 +716,9 @@ CheckRelation(Look *look, const UsedRelation *used)
 	look->found |= (verdict->runs & used->uses) != 0;
 }
 
-/* --- remembering ---------------------------------------------------------- */
+/* --- keeping results ------------------------------------------------------ */
 
-/* Start checking relations, forgetting verdicts of another state. */
+/* Start checking relations; verdicts of another state are discarded. */
 static void
 BeginVerdicts(uint64 state)
 {
@@ -722,7 +736,7 @@ BeginVerdicts(uint64 state)
 	verdicts_state = 0;
 }
 
-/* The verdicts are valid if nothing has changed meanwhile. */
+/* Mark the verdicts as valid if nothing has changed since BeginVerdicts(). */
 static void
 EndVerdicts(uint64 state)
 {
@@ -748,7 +762,7 @@ Remember(OwnerCode *code, const Look *look, uint64 state)
 	code->checked = state;
 }
 
-/* Check a statement and all relations that it leads to. */
+/* Check a statement and all relations that it leads to, and keep the result. */
 static void
 CheckAnew(OwnerCode *code, OwnerQueries queries, void *arg)
 {
@@ -770,8 +784,9 @@ CheckAnew(OwnerCode *code, OwnerQueries queries, void *arg)
 }
 
 /*
- * Refuse to go on as a role that does not own the store any more: the store may
- * have been given away while we waited for a lock.
+ * Raise an error if the current user does not own the store any more: ownership
+ * may have changed while we waited for a lock.  The former owner's rights must not
+ * be used on tables that another role controls now.
  */
 static void
 RequireOwner(void)
@@ -784,9 +799,10 @@ RequireOwner(void)
 }
 
 /*
- * Refuse a statement that would run code which is not safe with the rights that
- * are lent.  It must be run next: its relations are locked now, as it will lock
- * them itself, so that nothing can be added to them before it does.
+ * Refuse a statement that would run code which is not safe with lent rights.
+ * Relations are locked in the modes of the statement, so that no code can be added
+ * to them before it runs.  Locking may receive invalidations, and so may the check
+ * itself; hence the loop.
  */
 void
 OwnerCodeCheck(OwnerCode *code, OwnerQueries queries, void *arg)
@@ -805,8 +821,8 @@ OwnerCodeCheck(OwnerCode *code, OwnerQueries queries, void *arg)
 }
 
 /*
- * The same for a table that is locked, and is to be read or written without a
- * statement.  Opening its indexes for that may evaluate their expressions.
+ * Like OwnerCodeCheck(), for a table that is locked and is to be read or written
+ * without a statement.  Opening its indexes may evaluate their expressions.
  */
 void
 OwnerCodeCheckTable(Oid table)
@@ -830,7 +846,7 @@ OwnerCodeCheckTable(Oid table)
 	} while (SharedInvalidMessageCounter != received);
 }
 
-/* Forget the result of checking a statement. */
+/* Release the result of checking a statement. */
 void
 OwnerCodeForget(OwnerCode *code)
 {

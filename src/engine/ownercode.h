@@ -1,6 +1,7 @@
 /*
  * ownercode.h
- *		Checking the code that our statements would run with lent rights.
+ *		Checking the user-defined code that our statements would run with lent
+ *		rights.
  */
 #ifndef DMS_OWNERCODE_H
 #define DMS_OWNERCODE_H
@@ -10,7 +11,7 @@
 #include "nodes/pg_list.h"
 #include "storage/lockdefs.h"
 
-/* A relation that a statement uses, and the lock that it takes on it. */
+/* A relation that a statement uses, and the mode in which it locks it. */
 typedef struct OwnerLock
 {
 	Oid			relation;
@@ -20,8 +21,8 @@ typedef struct OwnerLock
 /* The result of checking a statement; all zero if it was not checked. */
 typedef struct OwnerCode
 {
-	uint64		checked;		/* the state of the catalogs that it holds for */
-	bool		runs;			/* it writes and runs user-defined functions */
+	uint64		checked;		/* state of the catalogs that it is valid for */
+	bool		runs;			/* writes, and runs user-defined functions */
 	OwnerLock  *locks;
 	int			nlocks;
 } OwnerCode;

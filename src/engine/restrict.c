@@ -2,21 +2,35 @@
  * restrict.c
  *		Restrictions on functions that run with lent rights.
  *
- * Functions of the store's owner run in the session of the caller, who may be a
- * superuser.  They must not leave anything there that runs later, when the rights
- * of the caller are in force again: a temporary view that hides a table, a cursor
- * that is materialized at commit, a deferred trigger, a prepared statement.
- * PostgreSQL knows such operations as security-restricted, and refuses all that.
+ * Two roles could attack each other through a write, because the store's owner
+ * can add triggers and other code to its tables, and this code runs in the
+ * session of the caller:
  *
- * The restriction applies to functions, not to whole statements: the deferrable
- * constraints of the tables that a statement writes to may be deferred, since
- * ownercode.c has looked at them.  So the function manager is hooked into.  It
- * calls the hook for functions that have settings or rights of their own; for all
- * others that are not as good as the server itself, the hook asks to be called.
+ * 1. The owner attacks the caller, who may be a superuser.  A trigger leaves
+ * something in the session that runs later, when the rights of the caller are in
+ * force again: a temporary view that hides a table, a cursor WITH HOLD, whose
+ * query runs at commit, a deferred trigger on another table, another statement
+ * under the name of a prepared one; or it becomes the caller by SET ROLE.
+ * PostgreSQL refuses all of these in a security-restricted operation, as it does
+ * for index expressions during VACUUM.  So functions that run with lent rights
+ * are made such operations.  (Fetching from the caller's cursors is not refused;
+ * see cursors.c.)
  *
- * Asking is also the last defense against code of the caller's: whatever way it
- * found to be called, a function does not run with the rights of a role if its
- * owner does not have them.
+ * 2. The caller attacks the owner: a function of the owner looks up a name that
+ * finds a function in the caller's temporary schema, which then runs as the owner.
+ * ownercode.c refuses functions of the tables that could do so, but it sees only
+ * those, not the functions that they call in turn.  So each function is also
+ * checked when it is called: it does not run with the rights of a role if the
+ * owner of the function does not have them.
+ *
+ * The restriction applies to functions, not to whole statements, because a
+ * security-restricted operation must not leave deferred triggers, but the store's
+ * own unique and foreign keys may be deferred; ownercode.c has checked those.
+ * Hence the hook of the function manager.  PostgreSQL calls it for functions that
+ * have settings or rights of their own; for all other user-defined functions,
+ * needs_fmgr_hook requests the call.
+ *
+ * (test/attack/ownership has a script for each of these attacks.)
  */
 #include "postgres.h"
 
@@ -34,8 +48,8 @@
 #include "utils/syscache.h"
 
 /*
- * The call that began the restriction; there is none while the restriction is not
- * in force.  A call may recurse by the same FmgrInfo.
+ * The call that began the restriction, or NULL while there is none.  A call may
+ * recurse with the same FmgrInfo, so the depth is counted.
  */
 static struct
 {
@@ -46,7 +60,7 @@ static struct
 static needs_fmgr_hook_type next_needs_hook = NULL;
 static fmgr_hook_type next_hook = NULL;
 
-/* The security context, and the user as a by-product. */
+/* Returns the security context, and the current user in *user. */
 static int
 SecurityContext(Oid *user)
 {
@@ -56,7 +70,7 @@ SecurityContext(Oid *user)
 	return context;
 }
 
-/* Returns true while rights of the store's owner are lent. */
+/* Returns true while the rights of the store's owner are lent. */
 bool
 RestrictRightsAreLent(void)
 {
@@ -65,7 +79,7 @@ RestrictRightsAreLent(void)
 	return (SecurityContext(&user) & SECURITY_RIGHTS_LENT) != 0;
 }
 
-/* Refuse a function that would run with rights that its owner does not have. */
+/* Raise an error if a function would run with rights that its owner does not have. */
 static void
 RequireTrusted(Oid function, Oid owner)
 {
@@ -76,8 +90,9 @@ RequireTrusted(Oid function, Oid owner)
 }
 
 /*
- * Returns true if a function is neither PostgreSQL's own nor written in C.  One that
- * does not bring rights of its own must be trusted with those of the current user.
+ * Returns true if a function is neither built-in nor written in C; only superusers
+ * can create those.  Raises an error if the function would run as the current user,
+ * because it is not SECURITY DEFINER, and its owner does not have that user's rights.
  */
 static bool
 IsOfOthers(Oid function)
@@ -108,8 +123,9 @@ NeedsHook(Oid function)
 }
 
 /*
- * Begin the restriction with a call, unless it is in force already.  That policies
- * are not forced on the owner is for our statements, not for those of functions.
+ * Begin the restriction when a function is called, unless it is in force already.
+ * Forced policies apply again: only our own statements are exempt from them, not
+ * those of functions.
  */
 static void
 BeginCall(const FmgrInfo *function)
@@ -132,8 +148,8 @@ BeginCall(const FmgrInfo *function)
 }
 
 /*
- * End the restriction with the call that began it.  After an error, the end of the
- * (sub)transaction does that.
+ * End the restriction when the call that began it ends.  After an error, the end
+ * of the (sub)transaction restores the security context.
  */
 static void
 EndCall(const FmgrInfo *function, bool aborted)
@@ -149,7 +165,7 @@ EndCall(const FmgrInfo *function, bool aborted)
 		SetUserIdAndSecContext(user, (context & ~SECURITY_RESTRICTED_OPERATION) | SECURITY_NOFORCE_RLS);
 }
 
-/* A function is called, or has returned. */
+/* Function manager hook: a function is called, has returned, or has failed. */
 static void
 FunctionHook(FmgrHookEventType event, FmgrInfo *function, Datum *arg)
 {
@@ -161,7 +177,7 @@ FunctionHook(FmgrHookEventType event, FmgrInfo *function, Datum *arg)
 		EndCall(function, event == FHET_ABORT);
 }
 
-/* Hook into the function manager. */
+/* Install the hooks of the function manager. */
 void
 RestrictInit(void)
 {

@@ -8,8 +8,9 @@
 #include "postgres.h"
 
 /*
- * A security context of our own, besides PostgreSQL's: rights are lent.  Like
- * those, it ends with the function that set it, or with the (sub)transaction.
+ * A flag of our own in PostgreSQL's security context: the current user is the
+ * store's owner, and its rights are lent to a caller.  Like the other flags, it
+ * is saved and restored with the user, by functions and by (sub)transactions.
  */
 #define SECURITY_RIGHTS_LENT (1 << 16)
 

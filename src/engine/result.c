@@ -1,6 +1,11 @@
 /*
  * result.c
  *		Getting checked values from the last result of SPI.
+ *
+ * The owner of the store may alter its tables, or put views in their place, so
+ * a result may have other types, NULLs, or fewer rows than our statements are
+ * written for.  To read a bigint as a pointer would let the owner read any memory
+ * of the server.  Hence types and NULLs are checked before a datum is used.
  */
 #include "postgres.h"
 
@@ -10,8 +15,8 @@
 #include "utils/timestamp.h"
 
 /*
- * Returns true if values of a type can be read as those of another.  The owner
- * of the store may alter its tables, which must not make us misread memory.
+ * Returns true if values of the type found can be read as values of the type
+ * expected.
  */
 bool
 ResultTypeFits(Oid found, Oid expected)
@@ -21,7 +26,7 @@ ResultTypeFits(Oid found, Oid expected)
 	return expected == TEXTOID && (found == VARCHAROID || found == BPCHAROID);
 }
 
-/* Refuse a result whose columns are not of these types. */
+/* Raise an error unless the columns of the result have these types. */
 void
 ResultExpect(const Oid *types)
 {
@@ -47,7 +52,7 @@ ResultDatum(uint64 row, int column, bool *isnull)
 						 column, isnull);
 }
 
-/* Returns a value of the last result as text; NULL for NULL. */
+/* Returns a value of the last result as text, or NULL. */
 char *
 ResultText(uint64 row, int column)
 {
@@ -55,8 +60,8 @@ ResultText(uint64 row, int column)
 }
 
 /*
- * Refuse a row.  The owner of the store may put something else in the place of
- * a table, which need not return the rows that a query asks for.
+ * Raise an error about a result.  A view in the place of a table need not return
+ * the rows that a query asks for.
  */
 void
 ResultRefuse(const char *what)
@@ -67,7 +72,7 @@ ResultRefuse(const char *what)
 			 errhint("Something else is in the place of the table, or a constraint of it was dropped.")));
 }
 
-/* Returns a value of the last result that must exist and have this type. */
+/* Returns a value of the last result, which must exist and have this type. */
 static Datum
 RequiredDatum(uint64 row, int column, Oid type)
 {

@@ -1,6 +1,6 @@
 /*
  * result.h
- *		The rows of the last result of SPI.
+ *		Getting checked values from the last result of SPI.
  */
 #ifndef DMS_RESULT_H
 #define DMS_RESULT_H

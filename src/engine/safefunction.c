@@ -2,21 +2,30 @@
  * safefunction.c
  *		Deciding whether a function may run with lent rights.
  *
- * Functions in SQL and in procedural languages look up names at run time, by the
- * search path of the session, in which the caller's temporary tables and types
- * are always found.  So a function that runs as another role than the caller must
- * set a search_path of its own, with pg_temp as its last schema, and without
- * schemas in which other roles can create objects.  Since the owner of a function
- * can replace it, the owner must be a role that has the rights that the function
- * runs with.
+ * ownercode.c finds the functions that a statement could run as the store's owner
+ * (triggers, defaults, expressions of indexes, ...), and asks this module about
+ * each of them.  Three attacks are prevented:
  *
- * At the end of the transaction no rights are lent any more.  A function that is
- * deferred until then would run as the caller, who must not run code of others any
- * more than they may run the caller's, and nothing would undo what it does to the
- * caller's session: it is refused.
+ * 1. Names.  Functions in SQL and in procedural languages look up names when they
+ * run, by the search_path of the session.  The caller chooses that path, and
+ * temporary tables come first in it.  So a caller could have a harmless trigger
+ * of the owner use a table or function of the caller's, as the owner.  This is
+ * the attack against SECURITY DEFINER functions, and the remedy is the same: the
+ * function must set a search_path of its own, with pg_temp as its last schema,
+ * and without schemas in which other roles can create objects.
  *
- * Built-in functions and functions in C are trusted: only superusers can create
- * them.
+ * 2. Replacement.  The owner of a function can replace it at any time.  So the
+ * owner must be a role that has the rights that the function would run with;
+ * otherwise that role could get them.
+ *
+ * 3. Deferral.  A constraint trigger that is deferred runs when the transaction
+ * ends.  No rights are lent then, so it would run as the caller: the owner of the
+ * store would get the rights of every role that writes.  SECURITY DEFINER does
+ * not help, since no restriction is in force then, either (see restrict.c).  So
+ * functions that could be deferred are refused.
+ *
+ * Built-in functions and functions in C are trusted, because only superusers can
+ * create them, with the exception of built-in functions that run a text as SQL.
  */
 #include "postgres.h"
 
@@ -46,6 +55,8 @@
 
 /* Hash values, in the catalog cache, of the functions that were checked. */
 static HTAB *checked_functions = NULL;
+
+/* How often one of them may have changed. */
 static uint64 changes = 0;
 
 /* Catalog cache callback: count changes of functions that were checked. */
@@ -58,21 +69,21 @@ FunctionChanged(Datum arg pg_attribute_unused(), int cacheid pg_attribute_unused
 		changes++;
 }
 
-/* Register for changes of functions. */
+/* Register the callback. */
 void
 SafeFunctionInit(void)
 {
 	CacheRegisterSyscacheCallback(PROCOID, FunctionChanged, (Datum) 0);
 }
 
-/* A number that changes whenever a checked function may have changed. */
+/* Returns a number that changes whenever a checked function may have changed. */
 uint64
 SafeFunctionChanges(void)
 {
 	return changes;
 }
 
-/* Count changes of this function from now on. */
+/* Count changes of this function from now on, so that results can be kept. */
 static void
 NoteFunction(Oid function)
 {
@@ -84,7 +95,7 @@ NoteFunction(Oid function)
 	(void) hash_search(checked_functions, &hashvalue, HASH_ENTER, NULL);
 }
 
-/* Report that a function must not run, why, and what to do about it. */
+/* Raise an error that says why a function must not run, and what to do about it. */
 static void
 pg_attribute_noreturn()
 Refuse(Oid function, const FunctionPlace *place, const char *why, const char *hint)
@@ -98,7 +109,7 @@ Refuse(Oid function, const FunctionPlace *place, const char *why, const char *hi
 	ReportError(PROBLEM_STORE_UNSAFE, hint, "function %s %s", signature, why);
 }
 
-/* The search_path that a function sets, or NULL. */
+/* Returns the search_path that a function sets, or NULL. */
 static char *
 FunctionPath(HeapTuple tuple)
 {
@@ -121,7 +132,7 @@ FunctionPath(HeapTuple tuple)
 	return NULL;
 }
 
-/* Returns true if a role that is not trusted may create objects in a schema. */
+/* Returns true if roles that do not have the role's rights may create objects in a schema. */
 static bool
 OthersMayCreate(HeapTuple schema, Oid role)
 {
@@ -144,9 +155,9 @@ OthersMayCreate(HeapTuple schema, Oid role)
 }
 
 /*
- * Returns what makes a schema unsafe in the search path of a function that runs
- * as the role, or NULL.  A schema that does not exist is safe; if it is created,
- * the function is checked again.
+ * Returns the reason why a schema is not safe in the search path of a function
+ * that runs as the role, or NULL.  A schema that does not exist is safe; when it
+ * is created, the function is checked again (StoreChanges).
  */
 static const char *
 SchemaFault(const char *name, Oid role)
@@ -172,8 +183,8 @@ SchemaFault(const char *name, Oid role)
 }
 
 /*
- * Returns what makes the search path of a function that runs as the role unsafe,
- * or NULL.  If a path does not name pg_temp, it is searched first.
+ * Returns the reason why the search path of a function that runs as the role is
+ * not safe, or NULL.  If a path does not name pg_temp, it is searched first.
  */
 static const char *
 PathFault(const char *path, Oid role)
@@ -196,7 +207,7 @@ PathFault(const char *path, Oid role)
 	return NULL;
 }
 
-/* Refuse a function whose owner does not have the rights that it runs with. */
+/* Refuse a function whose owner does not have the rights that it would run with. */
 static void
 CheckOwner(Oid function, const FunctionPlace *place, Oid owner)
 {
@@ -208,7 +219,7 @@ CheckOwner(Oid function, const FunctionPlace *place, Oid owner)
 						quote_identifier(GetUserNameFromId(place->runs_as, false))));
 }
 
-/* Refuse a function that could find the caller's objects by their names. */
+/* Refuse a function whose names could find objects of the caller. */
 static void
 CheckPath(Oid function, const FunctionPlace *place, HeapTuple tuple)
 {
@@ -226,9 +237,9 @@ CheckPath(Oid function, const FunctionPlace *place, HeapTuple tuple)
 }
 
 /*
- * Refuse a function that would run at the end of the transaction.  It would run as
- * the caller; and with rights of its own it would still run in the caller's
- * session when nothing undoes what it changes there.
+ * Refuse a function that could run at the end of the transaction.  It would run as
+ * the caller.  If it is SECURITY DEFINER, it could still change settings of the
+ * caller's session, or create temporary objects there.
  */
 static void
 CheckDeferred(Oid function, const FunctionPlace *place)
@@ -239,7 +250,10 @@ CheckDeferred(Oid function, const FunctionPlace *place)
 			   "Use it where nothing is deferrable.");
 }
 
-/* Refuse those of PostgreSQL's own functions that run a text as SQL. */
+/*
+ * Refuse built-in functions that run a text as SQL.  They have no search_path of
+ * their own, so the names in that text are the caller's to choose.
+ */
 static void
 CheckBuiltin(Oid function, const FunctionPlace *place)
 {
@@ -278,8 +292,8 @@ CheckAggregate(Oid aggregate, const FunctionPlace *place)
 }
 
 /*
- * Refuse a function that must not run from this place.  Returns false if it is a
- * built-in function.
+ * Raise an error if a function must not run under these circumstances.  Returns
+ * true if it is user-defined, false if it is built-in.
  */
 bool
 SafeFunctionCheck(Oid function, const FunctionPlace *place)

@@ -7,12 +7,12 @@
 
 #include "postgres.h"
 
-/* The place that a function would be run from. */
+/* The circumstances under which a function would run. */
 typedef struct FunctionPlace
 {
-	Oid			table;			/* the table it belongs to, or InvalidOid */
+	Oid			table;			/* the table whose use runs it, or InvalidOid */
 	Oid			runs_as;		/* the role that it would run as */
-	bool		deferrable;		/* it may run at the end of the transaction */
+	bool		deferrable;		/* may run at the end of the transaction */
 } FunctionPlace;
 
 extern void SafeFunctionInit(void);

@@ -1,6 +1,16 @@
 /*
  * session.c
  *		Connections to SPI, with the rights that statements need.
+ *
+ * Verbs that read run with the rights of the caller, so that privileges and
+ * policies on the tables apply.  Verbs that write run as the owner of the store,
+ * because a caller needs no privileges on the tables to write documents: the
+ * owner's rights are lent.  That is what a SECURITY DEFINER function does, with
+ * two differences.  The owner is looked up and checked on each call (StoreOwner),
+ * because the functions belong to the owner of the extension, not of the store.
+ * And the mark SECURITY_RIGHTS_LENT makes restrict.c and ownercode.c guard the
+ * code that runs with these rights; without it, every trigger on a table of the
+ * store would be a way to run code as another role.
  */
 #include "postgres.h"
 
@@ -13,10 +23,42 @@
 #include "miscadmin.h"
 #include "utils/guc.h"
 
+/* Longest value of dms.user, which is part of index entries. */
+#define MAX_USER 256
+
+static char *session_user = NULL;
+
+/* Check a value of dms.user. */
+static bool
+CheckUser(char **value, void **extra, GucSource source)
+{
+	if (strlen(*value) <= MAX_USER)
+		return true;
+	GUC_check_errdetail("The value has at most %d bytes.", MAX_USER);
+	return false;
+}
+
+/* Define the settings of this module. */
+void
+SessionInit(void)
+{
+	DefineCustomStringVariable("dms.user",
+							   "The user of the application that a session acts for.",
+							   "A front that serves several users with one role sets it for each request.",
+							   &session_user, "", PGC_USERSET, 0, CheckUser, NULL, NULL);
+}
+
+/* Returns the user of the application; "" if the front did not set one. */
+const char *
+SessionUser(void)
+{
+	return session_user;
+}
+
 /*
- * Connect to SPI.  With the owner's rights, our own statements run as the
- * owner of the store, as the checks of foreign keys do.  If an error leaves
- * the caller, the end of the (sub)transaction restores the user.
+ * Connect to SPI.  With the owner's rights, our own statements run as the owner
+ * of the store and are exempt from forced policies, as the queries of foreign
+ * keys are.  After an error, the end of the (sub)transaction restores the user.
  */
 void
 SessionBegin(Session *session, SessionRights rights)
@@ -35,7 +77,7 @@ SessionBegin(Session *session, SessionRights rights)
 	session->guc_level = 0;
 	if (rights == RIGHTS_OF_OWNER && StoreLockNowait() && !FAULT_SKIP("nowait_everywhere"))
 	{
-		/* Unique indexes and foreign keys wait too, and have no NOWAIT. */
+		/* Unique indexes and foreign keys also wait, and have no NOWAIT. */
 		session->guc_level = NewGUCNestLevel();
 		StatementSetLocally("lock_timeout", "1ms");
 	}

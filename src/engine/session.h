@@ -1,27 +1,30 @@
 /*
  * session.h
- *		Connections to SPI.
+ *		Connections to SPI, with the rights that statements need.
  */
 #ifndef DMS_SESSION_H
 #define DMS_SESSION_H
 
 #include "postgres.h"
 
-/* The role whose rights statements run with. */
+/* The role whose rights statements run with; see session.c. */
 typedef enum SessionRights
 {
 	RIGHTS_OF_CALLER,
 	RIGHTS_OF_OWNER
 } SessionRights;
 
+/* A connection, and the state to restore when it ends. */
 typedef struct Session
 {
 	Oid			saved_user;
 	int			saved_context;
 	SessionRights rights;
-	int			guc_level;		/* 0: no settings are changed */
+	int			guc_level;		/* 0 if no settings are changed */
 } Session;
 
+extern void SessionInit(void);
+extern const char *SessionUser(void);
 extern void SessionBegin(Session *session, SessionRights rights);
 extern void SessionEnd(Session *session);
 

@@ -1,6 +1,9 @@
 /*
  * snapshot.c
  *		Snapshots that several read-only statements and scans share.
+ *
+ * A document is in several tables.  If each of them were read in a snapshot of
+ * its own, the parts could be of different versions.
  */
 #include "postgres.h"
 
@@ -10,8 +13,8 @@
 #include "utils/snapmgr.h"
 
 /*
- * Push a new snapshot: statements that run read-only until SnapshotEnd() see
- * one state of the database, our own changes included.
+ * Push a new snapshot.  Statements that run read-only until SnapshotEnd() see
+ * one state of the database, including our own changes.
  */
 void
 SnapshotBegin(void)
@@ -20,7 +23,10 @@ SnapshotBegin(void)
 	PushActiveSnapshot(GetTransactionSnapshot());
 }
 
-/* The same, but newer than the transaction's snapshot if that is fixed. */
+/*
+ * Like SnapshotBegin(), but the snapshot is new even in Repeatable Read and
+ * Serializable transactions, whose snapshot is fixed.
+ */
 void
 SnapshotBeginLatest(void)
 {
@@ -29,8 +35,9 @@ SnapshotBeginLatest(void)
 }
 
 /*
- * Push a catalog snapshot.  Models are read as they are now, whatever the
- * snapshot of the statement or transaction that needs them.
+ * Push a catalog snapshot.  Models are read in their current state, whatever
+ * the snapshot of the statement or transaction that needs them, because the
+ * tables that they describe are those of the current catalogs, too.
  */
 void
 SnapshotBeginCatalog(void)
@@ -38,7 +45,7 @@ SnapshotBeginCatalog(void)
 	PushActiveSnapshot(GetCatalogSnapshot(StoreTable(STORE_RESOURCE_MODEL)));
 }
 
-/* Pop the snapshot that one of the functions above has pushed. */
+/* Pop the snapshot that one of the functions above pushed. */
 void
 SnapshotEnd(void)
 {

@@ -1,6 +1,10 @@
 /*
  * statement.c
  *		Running statements, and keeping their plans.
+ *
+ * Statements of verbs run here, so that plans are made with our planner
+ * settings, and so that no query runs with lent rights before the code that it
+ * would run has been checked (ownercode.c).
  */
 #include "postgres.h"
 
@@ -14,7 +18,7 @@
 #include "utils/plancache.h"
 #include "utils/resowner.h"
 
-/* Set a setting until the end of the current nest level. */
+/* Change a setting until the end of the current nest level. */
 void
 StatementSetLocally(const char *name, const char *value)
 {
@@ -22,7 +26,7 @@ StatementSetLocally(const char *name, const char *value)
 							 GUC_ACTION_SAVE, true, 0, false);
 }
 
-/* Prepare a statement, whose plan is then kept for the session. */
+/* Prepare a statement, and keep it for the session. */
 static void
 PrepareStatement(Statement *statement)
 {
@@ -40,12 +44,12 @@ PrepareStatement(Statement *statement)
 }
 
 /*
- * Our statements find rows by key.  A plan that is made while a table is still
- * small would read all of it, to filter, to hash or to merge, and be kept while
- * the table grows; so we make these methods unattractive whenever a plan is
- * made.  The costs that the planner then computes must not lead it to JIT.
- * Joins are written in the order to run them in: from given keys outwards along
- * foreign keys.  Only adaptive statements leave joins to the planner.
+ * Set the planner's settings.  Our statements find rows by key.  A plan that is
+ * made while a table is still small would scan, hash or merge all of it, and be
+ * kept while the table grows, so these methods are disabled whenever a plan is
+ * made.  JIT is disabled because it looks at costs that are not real then.  Joins
+ * are written in the order of execution: from given keys outwards along foreign
+ * keys.  Only adaptive statements leave joins to the planner.
  */
 static void
 PreparePlanning(const Statement *statement)
@@ -61,7 +65,7 @@ PreparePlanning(const Statement *statement)
 	StatementSetLocally("join_collapse_limit", "1");
 }
 
-/* Returns what PostgreSQL knows about a statement's plan. */
+/* Returns the plan cache's entry of a statement. */
 static CachedPlanSource *
 PlanSource(const Statement *statement)
 {
@@ -69,9 +73,8 @@ PlanSource(const Statement *statement)
 }
 
 /*
- * Returns true if the plan that the session keeps was made with our settings,
- * and as far as we can see is still valid.  PostgreSQL may find otherwise when
- * it runs the statement; see ForgetForeignPlan().
+ * Returns true if the kept plan was made with our settings and seems to be valid.
+ * PostgreSQL may still replan when it runs the statement; see ForgetForeignPlan().
  */
 static bool
 HasPlan(const Statement *statement)
@@ -84,19 +87,19 @@ HasPlan(const Statement *statement)
 }
 
 /*
- * The number of statements that run now: a trigger may call us while one does.
- * An error leaves it too high until a subtransaction or the transaction ends.
+ * The number of statements that are running; a trigger may call us while one is.
+ * After an error it is too high until the end of the (sub)transaction.
  */
 static int	running = 0;
 
-/* Returns the number of statements that run now. */
+/* Returns the number of statements that are running. */
 int
 StatementsRunning(void)
 {
 	return running;
 }
 
-/* Correct the number after an error. */
+/* Correct the number of running statements after an error. */
 void
 StatementsSetRunning(int n)
 {
@@ -104,9 +107,9 @@ StatementsSetRunning(int n)
 }
 
 /*
- * Forget a plan that PostgreSQL made while the statement ran, and so without
- * our settings: a role with other policies, or an invalidation that arrived
- * with the locks of the executor.  It served once, but must not be kept.
+ * Discard a plan that PostgreSQL made while it ran the statement, and therefore
+ * without our settings: for a role with other policies, or after an invalidation
+ * that arrived with the executor's locks.  Such a plan must not be kept.
  */
 static void
 ForgetForeignPlan(Statement *statement)
@@ -118,9 +121,9 @@ ForgetForeignPlan(Statement *statement)
 }
 
 /*
- * Make the plan that the statement will run with.  If the executor made it, the
- * planner settings would also apply to statements of triggers of the tables'
- * owner, whose plans are kept as well.
+ * Make the plan that the statement will run with.  It is not made during the
+ * execution, because our planner settings would then also apply to statements in
+ * triggers, whose plans are kept as well.
  */
 static void
 PlanNow(Statement *statement)
@@ -144,9 +147,9 @@ PlanNow(Statement *statement)
 }
 
 /*
- * The rewritten queries of a prepared plan.  If they are not valid any more, the
- * statement is analyzed again: PostgreSQL does that only when it plans, which is
- * too late for a check.
+ * Returns the rewritten queries of a prepared plan.  If they are not valid any
+ * more, the statement is analyzed again: PostgreSQL does that only when it plans,
+ * which is too late for a check.
  */
 static List *
 PlanQueries(void *arg)
@@ -166,10 +169,11 @@ PlanQueries(void *arg)
 }
 
 /*
- * Prepare to run a plan, if with lent rights: refuse unsafe code.  Functions
- * that run must not depend on settings of the caller that determine the meaning
- * of names and string literals; functions in C may have no search_path of their
- * own.  Returns the nest level of settings to be passed to EndRights().
+ * Prepare to run a plan with lent rights, if they are lent: refuse unsafe code, and
+ * make names and string literals independent of the caller's settings.  Otherwise,
+ * names that are looked up at run time by functions in C, which need no search_path
+ * of their own (a cast to regclass is one), could find the caller's objects.
+ * Returns the nest level of settings that EndRights() takes.
  */
 static int
 LendRights(OwnerCode *code, SPIPlanPtr plan)
@@ -189,7 +193,10 @@ LendRights(OwnerCode *code, SPIPlanPtr plan)
 	return nestlevel;
 }
 
-/* Restore the caller's settings, also those that user-defined code changed. */
+/*
+ * Restore the caller's settings, also those that user-defined code changed: a
+ * trigger must not leave a search_path that makes the caller find its objects.
+ */
 static void
 EndRights(int nestlevel)
 {
@@ -198,8 +205,8 @@ EndRights(int nestlevel)
 }
 
 /*
- * Prepare to run a statement: make its plan, or for an adaptive one the settings
- * of its planning.  Returns the nest level of settings to end, or 0.
+ * Prepare to run a statement: make its plan, or for an adaptive statement, set the
+ * planner's settings.  Returns the nest level of settings to end, or 0.
  */
 static int
 BeginPlan(Statement *statement)
@@ -218,8 +225,8 @@ BeginPlan(Statement *statement)
 	else
 	{
 		/*
-		 * The session wants custom plans, which would be made by the
-		 * executor.
+		 * The session asks for custom plans, which would be made during
+		 * execution.
 		 */
 		StatementSetLocally("plan_cache_mode", "auto");
 		if (!HasPlan(statement))
@@ -228,7 +235,7 @@ BeginPlan(Statement *statement)
 	return nestlevel;
 }
 
-/* Run a statement and return the number of rows; they are in SPI_tuptable. */
+/* Run a statement; returns the number of rows, which are in SPI_tuptable. */
 uint64
 StatementRun(Statement *statement, Datum *values, const char *nulls,
 			 bool read_only, long limit)
@@ -256,8 +263,8 @@ StatementRun(Statement *statement, Datum *values, const char *nulls,
 }
 
 /*
- * Check a statement as before running it, without running it.  It stands in for
- * the statements that a trigger of the store is going to run.
+ * Check the code that a statement would run, without running it.  Used for
+ * statements that a trigger of the store is going to run itself.
  */
 void
 StatementCheck(Statement *statement)
@@ -269,9 +276,8 @@ StatementCheck(Statement *statement)
 }
 
 /*
- * Run a statement of a read.  All that run under one active snapshot see the
- * same state; with snapshots of their own, a new body could come with an old
- * etag.
+ * Run a statement that reads, in the active snapshot.  With snapshots of their
+ * own, the statements of a read could combine a new body with an old etag.
  */
 uint64
 StatementRead(Statement *statement, Datum *values, long limit)
@@ -290,7 +296,7 @@ StatementForget(Statement *statement)
 	OwnerCodeForget(&statement->code);
 }
 
-/* Run SQL of our own making that is not worth keeping, such as DDL. */
+/* Run SQL that we generated and whose plan is not worth keeping, such as DDL. */
 void
 StatementExecute(const char *sql)
 {
@@ -302,8 +308,8 @@ StatementExecute(const char *sql)
 }
 
 /*
- * Run SQL of our own making with parameters, planned for just these.  It runs
- * once, so machine code would never pay.
+ * Run SQL that we generated, with a plan for these parameters only.  JIT is
+ * disabled, because compiling is not worthwhile for a single execution.
  */
 uint64
 StatementExecuteWithArgs(const char *sql, int nargs, Oid *types, Datum *values,

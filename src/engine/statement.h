@@ -1,6 +1,6 @@
 /*
  * statement.h
- *		Statements, and the plans that a session keeps of them.
+ *		Running statements, and keeping their plans.
  */
 #ifndef DMS_STATEMENT_H
 #define DMS_STATEMENT_H
@@ -12,7 +12,7 @@
 
 /*
  * A statement of fixed text.  Its plan is made at first use, kept for the
- * session and revalidated by PostgreSQL when something it depends on changes.
+ * session, and revalidated by PostgreSQL when an object that it depends on changes.
  */
 typedef struct Statement
 {
@@ -23,7 +23,7 @@ typedef struct Statement
 	bool		adaptive;		/* the best plan depends on the values */
 	SPIPlanPtr	plan;
 	int			generation;		/* of the plan that was made with our settings */
-	OwnerCode	code;			/* what it runs with lent rights */
+	OwnerCode	code;			/* the code that it runs with lent rights */
 } Statement;
 
 extern uint64 StatementRun(Statement *statement, Datum *values,

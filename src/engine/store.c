@@ -1,18 +1,23 @@
 /*
  * store.c
- *		Where the core tables are, who owns them, and the gate in front of them.
+ *		The core tables, their owner, and the gate.
  *
  * Our statements find tables by name, and some of them run with the rights of
- * the store's owner.  But a name is not an identity: the owner of a schema can
- * rename it, or drop a table in it and create another.  So before the rights of
+ * the store's owner, which is the owner of dms.Document.  But a name can change
+ * its meaning.  The attack: the owner of the schema renames it, or drops a table,
+ * and puts a table of another role, or a view, in its place; verbs would then run
+ * with the rights of a role that never deployed a store.  So before the rights of
  * the store's owner are used, we check that the schema "dms" is that of the
  * extension, that the core tables are ordinary tables that belong to one role,
  * and that the schema belongs to a role that has the rights of that role.  The
  * result is kept until one of the catalogs changes.
  *
- * The gate is the table lock on dms.ReferenceEdge: writers pass it in
- * RowExclusive, a deploy closes it with ShareRowExclusive, so that a deploy
- * waits for the writers in flight and later writers see its result.
+ * The gate is the table lock on dms.Store.  Writers take it in RowExclusiveLock
+ * mode, and a deploy in ShareRowExclusiveLock mode.  So a deploy waits for
+ * running writers, and later writers see its result.  The latter mode also
+ * conflicts with VACUUM, ANALYZE and the concurrent forms of CREATE INDEX and
+ * REINDEX, so the gate must be a table that none of them works on for long.
+ * dms.Store has one row.
  */
 #include "postgres.h"
 
@@ -49,7 +54,7 @@ PG_FUNCTION_INFO_V1(dms_require_store);
 #define EXTENSION_NAME "dms"
 #define SCHEMA_NAME "dms"
 
-/* All that dms.core_ddl() creates and our statements name. */
+/* The relations that dms.core_ddl() creates and our statements name. */
 static const char *const table_names[STORE_TABLES] = {
 	[STORE_DOCUMENT] = "document",
 	[STORE_REFERENCE_EDGE] = "referenceedge",
@@ -65,17 +70,17 @@ static const char *const table_names[STORE_TABLES] = {
 	[STORE_DOCUMENT_SEQUENCE] = "document_documentid_seq",
 };
 
-static Oid	schema_oid = InvalidOid;	/* InvalidOid: to be looked up */
+static Oid	schema_oid = InvalidOid;	/* InvalidOid: must be looked up */
 static Oid	table_oids[STORE_TABLES];
 static bool tables_known = false;
-static Oid	owner = InvalidOid; /* InvalidOid: to be checked */
+static Oid	owner = InvalidOid; /* InvalidOid: must be checked */
 static uint64 changes = 0;
 static uint64 generation = 1;
 static bool lock_nowait = false;
 
 /*
- * Something about a relation changed.  Any core table: find them anew.  The
- * stored models, or everything: models that were loaded may be old.
+ * Relation cache callback.  If a core table changed, all must be looked up again.
+ * If it is the one with the stored models, loaded models may be outdated.
  */
 static void
 StoreInvalidate(Datum arg pg_attribute_unused(), Oid relid)
@@ -92,8 +97,8 @@ StoreInvalidate(Datum arg pg_attribute_unused(), Oid relid)
 }
 
 /*
- * Catalog cache callback for schemas, roles and databases: names may have another
- * meaning now, and roles may have other rights.
+ * Catalog cache callback for schemas, roles and databases: names may have a
+ * different meaning now, and roles may have different rights.
  */
 static void
 StoreForget(Datum arg pg_attribute_unused(), int cacheid pg_attribute_unused(),
@@ -105,7 +110,7 @@ StoreForget(Datum arg pg_attribute_unused(), int cacheid pg_attribute_unused(),
 	changes++;
 }
 
-/* Define the settings of this module and register its callbacks. */
+/* Define the settings of this module, and register its callbacks. */
 void
 StoreInit(void)
 {
@@ -121,7 +126,7 @@ StoreInit(void)
 	CacheRegisterSyscacheCallback(DATABASEOID, StoreForget, (Datum) 0);
 }
 
-/* Report that the store is not in a state to be used, and what to do about it. */
+/* Raise an error that says why the store must not be used, and what to do about it. */
 static void
 pg_attribute_noreturn()
 RefuseStore(const char *message, const char *hint)
@@ -130,8 +135,8 @@ RefuseStore(const char *message, const char *hint)
 }
 
 /*
- * Look the extension up; *schema is where its functions are.  Both are
- * InvalidOid where it was not created.
+ * Look up the extension, and in *schema the schema of its functions.  Both are
+ * InvalidOid if this database does not have it.
  */
 static Oid
 FindExtension(Oid *schema)
@@ -157,7 +162,7 @@ FindExtension(Oid *schema)
 	return extension;
 }
 
-/* The extension that we are part of. */
+/* Returns the extension that this library belongs to, or InvalidOid. */
 Oid
 StoreExtension(void)
 {
@@ -167,8 +172,8 @@ StoreExtension(void)
 }
 
 /*
- * The schema of the extension.  Its owner may rename it, and another may then
- * have its name: since our statements say "dms", that is an error.
+ * Returns the schema of the extension.  Its owner may have renamed it, and another
+ * schema may have its name now.  Since our statements name "dms", that is an error.
  */
 Oid
 StoreSchema(void)
@@ -191,7 +196,7 @@ StoreSchema(void)
 	return found;
 }
 
-/* Look the core tables up; false when there is no store. */
+/* Look up the core tables; returns false if there is no store. */
 static bool
 FindTables(void)
 {
@@ -222,7 +227,7 @@ StoreExists(void)
 	return FindTables();
 }
 
-/* Report that a core table is missing while others exist. */
+/* Raise an error: a core table is missing, while others exist. */
 static void
 pg_attribute_noreturn()
 RefuseMissing(StoreTableId id)
@@ -231,7 +236,7 @@ RefuseMissing(StoreTableId id)
 				"Restore it, or drop the tables of the store and deploy again.");
 }
 
-/* A core table; without a store this is an error that says what to do. */
+/* Returns a core table; raises an error that says what to do if there is no store. */
 Oid
 StoreTable(StoreTableId id)
 {
@@ -245,9 +250,9 @@ StoreTable(StoreTableId id)
 }
 
 /*
- * Returns true if a role may control what is done with the rights of the owner:
- * the owner itself, superusers, and roles that have the rights of the owner.  The
- * owner of the database is not trusted by itself.
+ * Returns true if code and objects of a role may be used with the rights of the
+ * owner: the owner itself, superusers, and roles that have the rights of the owner
+ * could use these rights anyway.  The owner of the database is not trusted as such.
  */
 bool
 StoreTrusts(Oid owner_role, Oid role)
@@ -264,7 +269,7 @@ StoreTrusts(Oid owner_role, Oid role)
 	return role == owner_role || superuser_arg(role) || has_privs_of_role(role, owner_role);
 }
 
-/* The name of a role, for messages. */
+/* Returns the name of a role for messages; its number if it was dropped. */
 static char *
 RoleName(Oid role)
 {
@@ -274,8 +279,8 @@ RoleName(Oid role)
 }
 
 /*
- * Refuse a schema whose owner, who can replace the tables in it, does not have the
- * rights of the store's owner.
+ * Refuse a schema whose owner does not have the rights of the store's owner,
+ * because the owner of a schema can replace the tables in it.
  */
 void
 StoreCheckSchema(Oid schema, Oid owner_role)
@@ -299,14 +304,14 @@ StoreCheckSchema(Oid schema, Oid owner_role)
 	pfree(name);
 }
 
-/* The name of a relation with its schema, as messages show it. */
+/* Returns the qualified name of a relation for messages. */
 static char *
 RelationName(const FormData_pg_class *form)
 {
 	return psprintf("%s.%s", get_namespace_name(form->relnamespace), NameStr(form->relname));
 }
 
-/* Report that a table of the store, or its sequence, belongs to another role. */
+/* Raise an error: a table of the store, or its sequence, belongs to another role. */
 static void
 pg_attribute_noreturn()
 RefuseOwner(const FormData_pg_class *form, Oid owner_role)
@@ -322,7 +327,7 @@ RefuseOwner(const FormData_pg_class *form, Oid owner_role)
 						 quote_identifier(owner_name)));
 }
 
-/* Returns true if a relation is of this kind, and permanent, and stands alone. */
+/* Returns true if a relation is of this kind, permanent, and without descendants. */
 static bool
 IsOrdinary(const FormData_pg_class *form, char kind)
 {
@@ -333,9 +338,9 @@ IsOrdinary(const FormData_pg_class *form, char kind)
 
 /*
  * Refuse a relation that does not belong to the store's owner, or is not of the
- * expected kind.  Views and foreign tables run code; partitions and inheriting
- * tables may belong to other roles.  Tables that this one inherits from do not
- * matter.
+ * expected kind.  Views and foreign tables run code.  Partitions and tables that
+ * inherit from this one may belong to other roles, who would then see rows of the
+ * store or add rows to it.  Tables that this one inherits from do not matter.
  */
 void
 StoreCheckRelation(Oid relation, char kind, Oid owner_role)
@@ -355,7 +360,7 @@ StoreCheckRelation(Oid relation, char kind, Oid owner_role)
 	ReleaseSysCache(tuple);
 }
 
-/* Returns the owner of dms.Document, after checking everything else against it. */
+/* Returns the owner of dms.Document, after checking that all else fits that owner. */
 static Oid
 CheckOwner(void)
 {
@@ -374,8 +379,9 @@ CheckOwner(void)
 }
 
 /*
- * The role that owns the store: the one that deployed it.  Whoever uses its rights
- * must call this, because it makes sure that they are used on the right tables.
+ * Returns the role that owns the store: the one that deployed it.  Code that uses
+ * the rights of the owner must get the owner from here, because this function
+ * checks that they are used on the right tables.
  */
 Oid
 StoreOwner(void)
@@ -392,8 +398,8 @@ StoreOwner(void)
 }
 
 /*
- * Lock a core table until the end of the transaction.  It may have been replaced
- * while we waited; then the lock must be on the other.
+ * Lock a core table until the end of the transaction.  If it was replaced while
+ * we waited, the new table must be locked instead.
  */
 static void
 LockTable(StoreTableId id, LOCKMODE mode, bool nowait)
@@ -409,8 +415,8 @@ LockTable(StoreTableId id, LOCKMODE mode, bool nowait)
 		else if (!ConditionalLockRelationOid(table, mode))
 			ereport(ERROR,
 					(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-					 errmsg("could not obtain lock on relation \"%s\"",
-							"dms.ReferenceEdge")));
+					 errmsg("could not obtain lock on relation \"%s.%s\"",
+							SCHEMA_NAME, table_names[id])));
 		now = StoreTable(id);
 		if (now == table || FAULT_SKIP("gate_again"))
 			return;
@@ -420,27 +426,27 @@ LockTable(StoreTableId id, LOCKMODE mode, bool nowait)
 }
 
 /*
- * Pass or close the gate.  Taking the lock also takes in what other sessions
- * changed, so a model that is looked up afterwards is current.
+ * Pass or close the gate.  Taking the lock also processes invalidations of other
+ * sessions, so a model that is looked up afterwards is current.
  */
 void
 StoreGate(LOCKMODE mode)
 {
-	LockTable(STORE_REFERENCE_EDGE, mode, lock_nowait);
+	LockTable(STORE_STORE, mode, lock_nowait);
 }
 
 /*
- * Close the gate to other writers, having passed it.  We give our place back
- * first: two that both held theirs would wait for each other.
+ * Close the gate to other writers after having passed it.  The weaker lock is
+ * released first; two sessions that both keep it would deadlock.
  */
 void
 StoreGateClose(void)
 {
-	UnlockRelationOid(StoreTable(STORE_REFERENCE_EDGE), RowExclusiveLock);
+	UnlockRelationOid(StoreTable(STORE_STORE), RowExclusiveLock);
 	StoreGate(ShareRowExclusiveLock);
 }
 
-/* For reads: models that are looked up after this are current. */
+/* Lock the stored models for a read: models that are looked up afterwards are current. */
 void
 StoreLockModels(void)
 {
@@ -470,28 +476,28 @@ StoreDeployLock(void)
 	}
 }
 
-/* Changes whenever loaded models may have become old. */
+/* Returns a number that changes whenever loaded models may have become outdated. */
 uint64
 StoreGeneration(void)
 {
 	return generation;
 }
 
-/* Changes whenever the owner, or who has its rights, may have changed. */
+/* Returns a number that changes whenever the result of StoreOwner() or StoreTrusts() may. */
 uint64
 StoreChanges(void)
 {
 	return changes;
 }
 
-/* Returns true if locks are not to be waited for. */
+/* Returns true if a write must fail instead of waiting for a lock. */
 bool
 StoreLockNowait(void)
 {
 	return lock_nowait;
 }
 
-/* For functions in SQL: an error that says what to do where there is no store. */
+/* SQL function: raise an error that says what to do if there is no store. */
 Datum
 dms_require_store(PG_FUNCTION_ARGS)
 {

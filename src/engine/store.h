@@ -1,6 +1,6 @@
 /*
  * store.h
- *		The store: the core tables of this database, their owner, and the gate.
+ *		The core tables of this database, their owner, and the gate.
  */
 #ifndef DMS_STORE_H
 #define DMS_STORE_H

@@ -1,6 +1,9 @@
 /*
  * storedrows.c
- *		Rows of tables in memory.
+ *		Rows of tables, in memory.
+ *
+ * Scans and statements both return rows in this form, so their callers need not
+ * know where the rows came from.
  */
 #include "postgres.h"
 
@@ -10,7 +13,7 @@
 #include "engine/statement.h"
 #include "engine/storedrows.h"
 
-/* Make room for rows. */
+/* Initialize, with space for the expected number of rows. */
 void
 StoredRowsInit(StoredRows *rows, int ncolumns, int expected)
 {
@@ -21,7 +24,7 @@ StoredRowsInit(StoredRows *rows, int ncolumns, int expected)
 	rows->nulls = palloc_extended(sizeof(bool) * rows->capacity * ncolumns, MCXT_ALLOC_HUGE);
 }
 
-/* Make room for one more row. */
+/* Make sure that there is space for one more row. */
 void
 StoredRowsGrow(StoredRows *rows)
 {
@@ -32,7 +35,7 @@ StoredRowsGrow(StoredRows *rows)
 	rows->nulls = repalloc_huge(rows->nulls, sizeof(bool) * rows->capacity * rows->ncolumns);
 }
 
-/* Put a row in the place of another. */
+/* Overwrite a row with another one. */
 void
 StoredRowsMove(StoredRows *rows, int from, int to)
 {
@@ -42,7 +45,7 @@ StoredRowsMove(StoredRows *rows, int from, int to)
 	memcpy(StoredRowNulls(rows, to), StoredRowNulls(rows, from), sizeof(bool) * rows->ncolumns);
 }
 
-/* Refuse a row that has NULL in one of its first columns. */
+/* Raise an error if one of the leading columns of a row is NULL. */
 void
 StoredRowsRequireValues(const bool *nulls, int nrequired)
 {
@@ -52,8 +55,8 @@ StoredRowsRequireValues(const bool *nulls, int nrequired)
 }
 
 /*
- * Take the rows of the last result apart; they live as long as it does.  Its
- * columns must be of these types, and the first nrequired must not be NULL.
+ * Deform the rows of the last SPI result; they are valid as long as the result.
+ * Its columns must have these types, and the first nrequired must not be NULL.
  */
 void
 StoredRowsTake(StoredRows *rows, const Oid *types, int nrequired)
@@ -70,9 +73,9 @@ StoredRowsTake(StoredRows *rows, const Oid *types, int nrequired)
 }
 
 /*
- * Refuse rows of documents that were not asked for.  A view computes the rows
- * it returns and the condition on them separately, so they may disagree.  The
- * ids are ascending.
+ * Raise an error if there are rows of documents that were not asked for.  If a view
+ * is in the place of a table, its volatile columns may differ between the condition
+ * and the result.  The ids are ascending.
  */
 void
 StoredRowsRequireIds(const StoredRows *rows, const int64 *ids, int n)
@@ -82,7 +85,7 @@ StoredRowsRequireIds(const StoredRows *rows, const int64 *ids, int n)
 			ResultRefuse("a row that it was not asked for");
 }
 
-/* Returns the rows one by one; their values stay where they are. */
+/* Returns the rows as a RowSet, which points to the same values. */
 RowSet
 StoredRowsSet(const StoredRows *rows)
 {

@@ -1,6 +1,6 @@
 /*
  * storedrows.h
- *		Rows of tables in memory.
+ *		Rows of tables, in memory.
  */
 #ifndef DMS_STOREDROWS_H
 #define DMS_STOREDROWS_H
@@ -11,16 +11,17 @@
 typedef struct Row
 {
 	Datum	   *values;
-	bool	   *nulls;			/* NULL: no value is NULL */
+	bool	   *nulls;			/* NULL if no value is null */
 } Row;
 
+/* Rows of a table that are compared or written. */
 typedef struct RowSet
 {
 	Row		   *rows;			/* in order of the key */
 	int			nrows;
 } RowSet;
 
-/* Rows that were read from one table, or by one projection. */
+/* Rows that were read from one table or by one projection, as two arrays. */
 typedef struct StoredRows
 {
 	int			nrows;
@@ -28,7 +29,7 @@ typedef struct StoredRows
 	int			capacity;
 	Datum	   *values;			/* row by row */
 	bool	   *nulls;
-	int			next;			/* the row that a reader comes to next */
+	int			next;			/* the next row for a reader to process */
 } StoredRows;
 
 #define StoredRowValues(rows, row) (&(rows)->values[(Size) (row) * (rows)->ncolumns])

@@ -7,6 +7,10 @@
  * is open waits at the unique index.  It then finds the answer, or nothing if the
  * transaction was rolled back, and runs the request itself.  All of this is done
  * as the owner of the store: callers have no rights on the table.
+ *
+ * A key belongs to the role that calls, and to the user that the front says it
+ * acts for (dms.user).  Otherwise one writer could read the answers to another,
+ * or complete a key with an answer that the other would then be given.
  */
 #include "postgres.h"
 
@@ -26,8 +30,8 @@
 #include "schema/naming.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
+#include "utils/fmgrprotos.h"
 #include "utils/timestamp.h"
-
 
 #define MAX_KEY 128
 #define MAX_ROUTE 256
@@ -36,7 +40,9 @@
 static int	ttl_seconds = 24 * 60 * 60;
 static int	lease_seconds = 60;
 
-static const Oid key_types[] = {TEXTOID, TEXTOID, TEXTOID, UUIDOID, TEXTOID, INTERVALOID, INTERVALOID};
+static const Oid key_types[] = {
+	TEXTOID, TEXTOID, TEXTOID, TEXTOID, UUIDOID, TEXTOID, INTERVALOID, INTERVALOID
+};
 
 /*
  * A key that has expired, and one whose holder is silent for too long, are
@@ -44,19 +50,19 @@ static const Oid key_types[] = {TEXTOID, TEXTOID, TEXTOID, UUIDOID, TEXTOID, INT
  */
 static Statement claim_key =
 {
-	.sql = "INSERT INTO dms.IdempotencyKeys AS k (Route, HttpMethod, Key, Id, StatusCode, IsProcessed,"
+	.sql = "INSERT INTO dms.IdempotencyKeys AS k (Scope, Route, HttpMethod, Key, Id, StatusCode, IsProcessed,"
 	" RequestFingerprint, ClaimedAt, ExpiresAt)"
-	" VALUES ($1, $2, $3, $4, 102, false, $5, pg_catalog.clock_timestamp(),"
-	" pg_catalog.clock_timestamp() OPERATOR(pg_catalog.+) $6)"
-	" ON CONFLICT (Route, HttpMethod, Key) DO UPDATE SET StatusCode = 102, IsProcessed = false,"
+	" VALUES ($1, $2, $3, $4, $5, 102, false, $6, pg_catalog.clock_timestamp(),"
+	" pg_catalog.clock_timestamp() OPERATOR(pg_catalog.+) $7)"
+	" ON CONFLICT (Scope, Route, HttpMethod, Key) DO UPDATE SET StatusCode = 102, IsProcessed = false,"
 	" RequestFingerprint = excluded.RequestFingerprint, ClaimedAt = excluded.ClaimedAt,"
 	" ExpiresAt = excluded.ExpiresAt, ResponseHeaders = NULL, ResponseBody = NULL,"
 	" ContentType = NULL, ProcessingCompletedAt = NULL"
 	" WHERE k.ExpiresAt OPERATOR(pg_catalog.<=) pg_catalog.clock_timestamp()"
-	" OR (NOT k.IsProcessed AND (k.ClaimedAt OPERATOR(pg_catalog.+) $7)"
+	" OR (NOT k.IsProcessed AND (k.ClaimedAt OPERATOR(pg_catalog.+) $8)"
 	" OPERATOR(pg_catalog.<=) pg_catalog.clock_timestamp())"
 	" RETURNING Id",
-	.nargs = 7,
+	.nargs = lengthof(key_types),
 	.argtypes = key_types,
 };
 
@@ -67,6 +73,7 @@ static Statement claim_key =
  */
 enum
 {
+	KEY_SCOPE,
 	KEY_ROUTE,
 	KEY_METHOD,
 	KEY_KEY,
@@ -81,16 +88,16 @@ enum
 };
 
 static const char *const key_columns[KEY_COLUMNS] = {
-	"route", "httpmethod", "key", "id", "isprocessed", "statuscode", "requestfingerprint",
+	"scope", "route", "httpmethod", "key", "id", "isprocessed", "statuscode", "requestfingerprint",
 	"responseheaders", "responsebody", "contenttype",
 };
 static const Oid key_column_types[KEY_COLUMNS] = {
-	TEXTOID, TEXTOID, TEXTOID, UUIDOID, BOOLOID, INT4OID, TEXTOID, JSONBOID, TEXTOID, TEXTOID,
+	TEXTOID, TEXTOID, TEXTOID, TEXTOID, UUIDOID, BOOLOID, INT4OID, TEXTOID, JSONBOID, TEXTOID, TEXTOID,
 };
 static KeyedTable key_table =
 {
 	.schema = "dms",.name = "idempotencykeys", KEYED_COLUMNS(key_columns, key_column_types),
-	.nkeys = 3,.nsearch = 3,.nrequired = KEY_FINGERPRINT
+	.nkeys = KEY_ID,.nsearch = KEY_ID,.nrequired = KEY_FINGERPRINT
 };
 
 static const Oid complete_types[] = {UUIDOID, INT4OID, JSONBOID, TEXTOID, TEXTOID, BOOLOID};
@@ -129,11 +136,11 @@ IdempotencyInit(void)
 	DefineCustomIntVariable("dms.idempotency_ttl",
 							"How long an idempotency key is kept.",
 							"Until then, a request with the same key gets the same answer.",
-							&ttl_seconds, 24 * 60 * 60, 1, INT_MAX, PGC_USERSET, GUC_UNIT_S,
+							&ttl_seconds, 24 * 60 * 60, 1, INT_MAX, PGC_SUSET, GUC_UNIT_S,
 							NULL, NULL, NULL);
 	DefineCustomIntVariable("dms.idempotency_lease",
 							"How long a request may be open before another takes its key over.",
-							NULL, &lease_seconds, 60, 1, INT_MAX, PGC_USERSET, GUC_UNIT_S,
+							NULL, &lease_seconds, 60, 1, INT_MAX, PGC_SUSET, GUC_UNIT_S,
 							NULL, NULL, NULL);
 }
 
@@ -169,36 +176,66 @@ Seconds(int seconds)
 	return interval;
 }
 
-/* Set the first three parameters of a statement: route, method and key. */
+/*
+ * Returns the scope of the keys of the calling role.  A quoted role name ends
+ * where it seems to, so no two roles and users have the same scope.
+ */
+char *
+IdempotencyScope(IdempotencyOrigin origin)
+{
+	const char *user = SessionUser();
+
+	return psprintf("%s %s%s%s", origin == IDEMPOTENCY_REQUEST ? "request" : "endpoint",
+					quote_identifier(GetUserNameFromId(GetUserId(), false)),
+					user[0] != '\0' ? ":" : "", user);
+}
+
+/* Set the first parameters of a statement: scope, route, method and key. */
 static void
 KeyValues(const IdempotencyKey *key, Datum *values)
 {
-	values[0] = CStringGetTextDatum(key->route);
-	values[1] = CStringGetTextDatum(key->method);
-	values[2] = CStringGetTextDatum(key->key);
+	values[KEY_SCOPE] = CStringGetTextDatum(key->scope);
+	values[KEY_ROUTE] = CStringGetTextDatum(key->route);
+	values[KEY_METHOD] = CStringGetTextDatum(key->method);
+	values[KEY_KEY] = CStringGetTextDatum(key->key);
+}
+
+/*
+ * Returns how long a key is kept: as long as the caller wants, but not longer
+ * than the setting says.
+ */
+static Interval *
+Retention(const Interval *ttl)
+{
+	Interval   *longest = Seconds(ttl_seconds);
+
+	if (ttl != NULL && DatumGetBool(DirectFunctionCall2(interval_lt, IntervalPGetDatum(ttl),
+														IntervalPGetDatum(longest))))
+		return unconstify(Interval *, ttl);
+	return longest;
 }
 
 /* Insert the claim, or take an old one over; returns false if the key is taken. */
 static bool
 ClaimKey(const IdempotencyKey *key, const char *fingerprint, const Interval *ttl)
 {
-	Datum		values[7];
+	Datum		values[lengthof(key_types)];
 	pg_uuid_t	id;
 
 	UuidV7(&id);
 	KeyValues(key, values);
-	values[3] = UUIDPGetDatum(&id);
-	values[4] = fingerprint ? CStringGetTextDatum(fingerprint) : (Datum) 0;
-	values[5] = IntervalPGetDatum(ttl ? unconstify(Interval *, ttl) : Seconds(ttl_seconds));
-	values[6] = IntervalPGetDatum(Seconds(lease_seconds));
-	return StatementRun(&claim_key, values, fingerprint ? "       " : "    n  ", false, 0) > 0;
+	values[4] = UUIDPGetDatum(&id);
+	values[5] = fingerprint ? CStringGetTextDatum(fingerprint) : (Datum) 0;
+	values[6] = IntervalPGetDatum(Retention(ttl));
+	values[7] = IntervalPGetDatum(Seconds(lease_seconds));
+	return StatementRun(&claim_key, values, fingerprint ? "        " : "     n  ", false, 0) > 0;
 }
 
 /* Read the current row of a key; returns false if there is none. */
 static bool
 FindKey(const IdempotencyKey *key, StoredRows *row)
 {
-	Datum		values[3];
+	Datum		values[KEY_ID];
 
 	KeyValues(key, values);
 	SnapshotBegin();
@@ -231,7 +268,7 @@ ReadKey(const IdempotencyKey *key, const char *fingerprint, MemoryContext contex
 				(errcode(ERRCODE_DATA_CORRUPTED),
 				 errmsg("idempotency key is locked and not there")));
 	known = CopyText(&row, KEY_FINGERPRINT, CurrentMemoryContext);
-	if (known != NULL && fingerprint != NULL && strcmp(text_to_cstring(known), fingerprint) != 0 &&
+	if (known != NULL && (fingerprint == NULL || strcmp(text_to_cstring(known), fingerprint) != 0) &&
 		!FAULT_SKIP("idempotency_fingerprint"))
 		claim->state = IDEMPOTENCY_MISMATCH;
 	else if (!DatumGetBool(row.values[KEY_IS_PROCESSED]))

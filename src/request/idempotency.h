@@ -10,9 +10,17 @@
 #include "base/report.h"
 #include "datatype/timestamp.h"
 
-/* Keys are unique within a route and method. */
+/* Where a key comes from; keys of one origin are never those of the other. */
+typedef enum IdempotencyOrigin
+{
+	IDEMPOTENCY_REQUEST,		/* a request that we answer */
+	IDEMPOTENCY_ENDPOINT		/* an endpoint of the caller */
+}			IdempotencyOrigin;
+
+/* Keys are unique within a scope, a route and a method. */
 typedef struct IdempotencyKey
 {
+	const char *scope;			/* of IdempotencyScope() */
 	const char *route;
 	const char *method;
 	const char *key;
@@ -37,6 +45,7 @@ typedef struct IdempotencyClaim
 } IdempotencyClaim;
 
 extern void IdempotencyInit(void);
+extern char *IdempotencyScope(IdempotencyOrigin origin);
 extern void IdempotencyCheck(const IdempotencyKey *key, Problem *problem);
 extern void IdempotencyBegin(const IdempotencyKey *key, const char *fingerprint,
 							 const Interval *ttl, IdempotencyClaim *claim);

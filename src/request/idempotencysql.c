@@ -12,6 +12,7 @@
 #include "miscadmin.h"
 #include "request/idempotency.h"
 #include "utils/builtins.h"
+#include "utils/jsonb.h"
 #include "utils/timestamp.h"
 
 PG_FUNCTION_INFO_V1(dms_idempotency_begin);
@@ -29,6 +30,7 @@ KeyOfArguments(FunctionCallInfo fcinfo, IdempotencyKey *key)
 	Problem    *problem = ProblemNew(PROBLEM_ARGUMENT);
 
 	ReportRequireArguments(fcinfo, lengthof(names), names);
+	key->scope = IdempotencyScope(IDEMPOTENCY_ENDPOINT);
 	key->route = text_to_cstring(PG_GETARG_TEXT_PP(0));
 	key->method = text_to_cstring(PG_GETARG_TEXT_PP(1));
 	key->key = text_to_cstring(PG_GETARG_TEXT_PP(2));
@@ -102,6 +104,17 @@ IsContentType(const char *type)
 	return sub_len > 0 && (*sub == '\0' || *sub == ';');
 }
 
+/* Returns the headers that an argument gives: an object. */
+static Datum
+HeadersOfArgument(FunctionCallInfo fcinfo, int argument)
+{
+	Jsonb	   *headers = PG_GETARG_JSONB_P(argument);
+
+	if (!JB_ROOT_IS_OBJECT(headers))
+		ReportError(PROBLEM_ARGUMENT, NULL, "response_headers must be an object");
+	return JsonbPGetDatum(headers);
+}
+
 /* Keep the answer to a request whose key was claimed. */
 Datum
 dms_idempotency_complete(PG_FUNCTION_ARGS)
@@ -114,7 +127,7 @@ dms_idempotency_complete(PG_FUNCTION_ARGS)
 		ReportError(PROBLEM_ARGUMENT, NULL, "status_code must be from 100 to 599");
 	answer.status = PG_GETARG_INT32(3);
 	if (!PG_ARGISNULL(4))
-		answer.headers = PG_GETARG_DATUM(4);
+		answer.headers = HeadersOfArgument(fcinfo, 4);
 	if (!PG_ARGISNULL(5))
 		answer.body = PG_GETARG_TEXT_PP(5);
 	if (!PG_ARGISNULL(6))

@@ -289,6 +289,12 @@ CheckRequest(const Request *request)
 {
 	if (request->headers_malformed)
 		ReportError(PROBLEM_ARGUMENT, NULL, "The headers must be an object.");
+	if (request->path_too_long)
+		ReportError(PROBLEM_PATH_TOO_LONG, NULL, "The path has at most %d bytes, and the query %d.",
+					REQUEST_MAX_PATH, REQUEST_MAX_QUERY);
+	if (request->long_header != NULL)
+		ReportError(PROBLEM_HEADERS_TOO_LARGE, NULL, "The header \"%s\" has at most %d bytes.",
+					request->long_header, REQUEST_MAX_HEADER);
 	CheckRights(request);
 }
 
@@ -350,10 +356,27 @@ RunClaimed(const Request *request, const IdempotencyKey *key, Response *response
 				 errmsg("claim of an idempotency key is gone")));
 }
 
+/* Refuse a stored answer that is not one of ours. */
+static void
+RaiseDamagedAnswer(const char *part, const char *fault)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_DATA_CORRUPTED),
+			 errmsg("stored %s of an answer cannot be read: %s", part, fault),
+			 errhint("dms.IdempotencyKeys was changed by hand. Delete the row.")));
+}
+
 /* Answer as the request with this key was answered before. */
 static void
 Replay(const IdempotencyClaim *claim, Response *response)
 {
+	JsonFault	fault;
+
+	if (claim->body != NULL &&
+		JsonTreeParse(VARDATA_ANY(claim->body), VARSIZE_ANY_EXHDR(claim->body), &fault) == NULL)
+		RaiseDamagedAnswer("body", fault.message);
+	if (claim->headers != (Datum) 0 && !JB_ROOT_IS_OBJECT(DatumGetJsonbP(claim->headers)))
+		RaiseDamagedAnswer("headers", "they are no object");
 	response->status = claim->status;
 	response->stored_headers = claim->headers;
 	response->body = claim->body;
@@ -367,7 +390,12 @@ Replay(const IdempotencyClaim *claim, Response *response)
 static void
 RunOnce(const Request *request, Response *response)
 {
-	IdempotencyKey key = {request->route, request->method_name, request->idempotency_key};
+	IdempotencyKey key = {
+		.scope = IdempotencyScope(IDEMPOTENCY_REQUEST),
+		.route = request->route,
+		.method = request->method_name,
+		.key = request->idempotency_key
+	};
 	const char *body = request->body ? VARDATA_ANY(request->body) : "";
 	size_t		len = request->body ? VARSIZE_ANY_EXHDR(request->body) : 0;
 	Problem    *problem = ProblemNew(PROBLEM_ARGUMENT);

@@ -209,14 +209,17 @@ HeaderField(Request *request, const char *name, int len)
  * except for Idempotency-Key: its sender relies on the request running once.
  */
 static void
-TakeHeader(Request *request, char **field, const JsonbValue *value)
+TakeHeader(Request *request, const char *name, char **field, const JsonbValue *value)
 {
 	char	   *given = HeaderText(value);
 	bool		empty = given == NULL || given[strspn(given, BLANKS)] == '\0';
 
 	if (given == NULL || (empty && field != &request->idempotency_key))
 		return;
-	*field = *field ? psprintf("%s, %s", *field, given) : given;
+	if (strlen(given) + (*field ? strlen(*field) : 0) > REQUEST_MAX_HEADER)
+		request->long_header = name;
+	else
+		*field = *field ? psprintf("%s, %s", *field, given) : given;
 }
 
 /* Read the headers that matter here. */
@@ -227,6 +230,7 @@ ParseHeaders(Request *request, Jsonb *headers)
 	JsonbIteratorToken token;
 	JsonbValue	value;
 	char	  **field = NULL;
+	char	   *name = NULL;
 
 	if (!JB_ROOT_IS_OBJECT(headers))
 	{
@@ -237,9 +241,12 @@ ParseHeaders(Request *request, Jsonb *headers)
 	while ((token = JsonbIteratorNext(&iterator, &value, true)) != WJB_DONE)
 	{
 		if (token == WJB_KEY)
+		{
 			field = HeaderField(request, value.val.string.val, value.val.string.len);
+			name = field ? pnstrdup(value.val.string.val, value.val.string.len) : NULL;
+		}
 		else if (token == WJB_VALUE && field != NULL)
-			TakeHeader(request, field, &value);
+			TakeHeader(request, name, field, &value);
 	}
 }
 
@@ -266,10 +273,18 @@ RequestParse(Request *request, const char *method, const char *path,
 {
 	const char *query = strchr(path, '?');
 
+	size_t		path_len = query ? (size_t) (query - path) : strlen(path);
+
 	memset(request, 0, sizeof(Request));
 	ParseMethod(request, method);
-	ParsePath(request, path, query ? query - path : (int) strlen(path));
-	ParseQuery(request, query ? query + 1 : NULL);
+	request->nsegments = -1;
+	if (path_len > REQUEST_MAX_PATH || (query != NULL && strlen(query) > REQUEST_MAX_QUERY))
+		request->path_too_long = true;
+	else
+	{
+		ParsePath(request, path, (int) path_len);
+		ParseQuery(request, query ? query + 1 : NULL);
+	}
 	RequestCorrelate(request, headers);
 	request->body = body;
 }

@@ -30,6 +30,14 @@ typedef struct QueryParameter
 /* Segments of a path: project, endpoint and id. */
 #define REQUEST_SEGMENTS 3
 
+/*
+ * Limits in bytes.  They are those of common HTTP servers, which a request has
+ * usually passed; they bound the work on a request that is refused anyway.
+ */
+#define REQUEST_MAX_PATH 8192
+#define REQUEST_MAX_QUERY 65536
+#define REQUEST_MAX_HEADER 16384
+
 typedef struct Request
 {
 	RequestMethod method;
@@ -40,6 +48,8 @@ typedef struct Request
 	char	   *segments[REQUEST_SEGMENTS];
 	List	   *parameters;		/* of QueryParameter */
 	bool		query_malformed;
+	bool		path_too_long;	/* or the query; neither was read */
+	const char *long_header;	/* a header that was not read; NULL: none */
 	bool		headers_malformed;
 	char	   *correlation_id;
 	char	   *other_correlation_id;	/* of x-correlation-id */

@@ -70,20 +70,15 @@ JoinDescriptor(const ResourceModel *model, JNode *identity)
 {
 	JNode	   *space = JsonTreeMember(identity, "namespace");
 	JNode	   *code = JsonTreeMember(identity, "codeValue");
-	JNode	   *whole;
 
 	if (model->kind != RESOURCE_DESCRIPTOR || identity->nchildren != 2 ||
 		space == NULL || space->kind != JNODE_STRING ||
 		code == NULL || code->kind != JNODE_STRING)
 		return;
-	whole = palloc0(sizeof(JNode));
-	whole->kind = JNODE_STRING;
-	whole->name = "descriptor";
-	whole->text = psprintf("%s#%s", space->text, code->text);
-	whole->length = strlen(whole->text);
-	whole->parent = identity;
-	identity->first = identity->last = whole;
-	identity->nchildren = 1;
+	identity->first = identity->last = NULL;
+	identity->nchildren = 0;
+	JsonTreeAddText(identity, JNODE_STRING, "descriptor",
+					psprintf("%s#%s", space->text, code->text));
 }
 
 /* Every key must name a part of the identity. */

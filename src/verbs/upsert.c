@@ -9,6 +9,7 @@
  */
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "base/faults.h"
 #include "base/report.h"
 #include "document/references.h"
@@ -44,17 +45,29 @@ UpdateFound(Write *write)
 
 /*
  * Refuse an identity whose document is gone, which only foreign code can leave:
- * looking for the document would never end.
+ * looking for the document would never end.  To a snapshot that is older than a
+ * rewrite of the table, all rows are gone; that is no damage.
  */
 static void
 RefuseOrphan(const Write *write)
 {
 	DocumentHeader header;
 	bool		orphan;
+	bool		there = false;
 
 	SnapshotBegin();
 	orphan = ReferencesResolveOwn(write->flat) == write->document_id && !DocumentHeaderRead(write->document_id, &header);
 	SnapshotEnd();
+	if (orphan && IsolationUsesXactSnapshot())
+	{
+		SnapshotBeginLatest();
+		there = DocumentHeaderRead(write->document_id, &header);
+		SnapshotEnd();
+	}
+	if (there)
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("could not serialize access due to a concurrent rewrite of dms.Document")));
 	if (orphan)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_CORRUPTED),

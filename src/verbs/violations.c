@@ -104,14 +104,15 @@ IsIdentityKey(const ResourceModel *model, const char *constraint)
 
 /*
  * Raise a violation that follows from the document as a problem of the document.
- * Returns if it is none.
+ * Returns if it is none, or if it was reported already, such as one of a document
+ * that follows the identity of this one.
  */
 void
 ViolationReport(const FlatDocument *flat, const ErrorData *error)
 {
 	const ReferenceModel *reference;
 
-	if (error->constraint_name == NULL)
+	if (error->constraint_name == NULL || ProblemRaised(error))
 		return;
 	reference = ReferenceOfConstraint(flat->model, error->constraint_name);
 	if (error->sqlerrcode == ERRCODE_FOREIGN_KEY_VIOLATION && reference != NULL)

@@ -1,13 +1,14 @@
 /*
  * batch.c
- *		A few documents that everybody writes, mostly several in one call.
+ *		A few documents that all sessions write, mostly several in one call.
  *
- * What documents of a call name is decided before the call has its locks, and
- * must be true when it has them.  Random writes to many documents hardly ever
- * meet in between; so here there are few documents, calls whose documents refer to
- * each other or to what follows them, others that rename the same documents, and
- * pauses: transactions stay open for a while, and in a server built with
- * FAULTS=1 the setting dms.delay makes sessions sleep before each lock.
+ * The references of a call are resolved before the call holds its locks, and the
+ * result must still be valid when it does.  Random writes to many documents rarely
+ * conflict in that interval.  So here there are few documents, calls whose
+ * documents refer to each other or to documents that depend on them, other calls
+ * that rename the same documents, and pauses: transactions stay open for a while,
+ * and in a server built with FAULTS=1 the setting dms.delay makes sessions sleep
+ * before each lock.
  */
 #include <stdio.h>
 #include <string.h>
@@ -21,6 +22,7 @@
 
 static const char *const kinds[] = {"uri://ed-fi.org/GradeTypeDescriptor#Final", "uri://ed-fi.org/GradeTypeDescriptor#Exam"};
 
+/* Insert or update a document of the set-up. */
 static void
 upsert(PGconn *conn, const Subject *subject, Random *random)
 {
@@ -35,7 +37,7 @@ upsert(PGconn *conn, const Subject *subject, Random *random)
 	PQclear(result);
 }
 
-/* A section with what is above it: an enrolment, a grade, a report card. */
+/* Create a section, and its dependents: an enrolment, a grade, a report card. */
 static void
 set_up_section(PGconn *conn, const Subject *offering, int number, Random *random)
 {
@@ -58,7 +60,7 @@ set_up_section(PGconn *conn, const Subject *offering, int number, Random *random
 	upsert(conn, &card, random);
 }
 
-/* The documents that are written; none is added and none is deleted. */
+/* Create the documents that are written; none is added or deleted later. */
 void
 set_up_batches(void)
 {
@@ -85,7 +87,7 @@ set_up_batches(void)
 	PQfinish(conn);
 }
 
-/* Give a document another name of its own. */
+/* Change the document's own part of its identity. */
 static void
 rename_one(Subject *subject, Random *random)
 {
@@ -97,7 +99,7 @@ rename_one(Subject *subject, Random *random)
 		set_value(subject, 0, "%s", kinds[draw(random, 2)]);
 }
 
-/* Let an enrolment be one in this section; whose it is remains. */
+/* Move an enrolment to a section; the student remains. */
 static void
 enroll(Subject *enrolment, const Subject *section, Random *random)
 {
@@ -108,7 +110,7 @@ enroll(Subject *enrolment, const Subject *section, Random *random)
 		set_value(enrolment, i, "%s", derived.values[i]);
 }
 
-/* The documents of a call in any order. */
+/* Write two documents in one call, in random order. */
 static Outcome
 send_both(Session *session, const Subject *one, const Subject *other)
 {
@@ -117,7 +119,7 @@ send_both(Session *session, const Subject *one, const Subject *other)
 	return run_batch(session, turn ? other : one, turn ? one : other);
 }
 
-/* An enrolment comes to a section of the call, which may be renamed by it. */
+/* Move an enrolment to a section of the same call, which may rename it. */
 static Outcome
 refer_inside(Session *session, int renamed)
 {
@@ -132,7 +134,7 @@ refer_inside(Session *session, int renamed)
 	return send_both(session, &section, &enrolment);
 }
 
-/* A report card comes to refer to a grade of the call; no part of its identity. */
+/* Let a report card refer to a grade of the same call, outside of its identity. */
 static Outcome
 mention_inside(Session *session, int renamed)
 {
@@ -151,7 +153,7 @@ mention_inside(Session *session, int renamed)
 	return send_both(session, &grade, &card);
 }
 
-/* A section is renamed, and an enrolment comes to another one. */
+/* Rename a section, and move an enrolment to another one. */
 static Outcome
 refer_outside(Session *session)
 {
@@ -167,7 +169,7 @@ refer_outside(Session *session)
 	return send_both(session, &section, &enrolment);
 }
 
-/* The name of a section moves to another one. */
+/* Move the name of a section to another section. */
 static Outcome
 move_name(Session *session)
 {
@@ -181,7 +183,7 @@ move_name(Session *session)
 	return send_both(session, &from, &to);
 }
 
-/* A session is renamed, and an enrolment comes to a section that follows it. */
+/* Rename a session, and move an enrolment to a section that depends on it. */
 static Outcome
 refer_to_follower(Session *session)
 {
@@ -191,7 +193,7 @@ refer_to_follower(Session *session)
 
 	if (!pick(session, SESSION, &above) || !pick(session, SECTION, &section) || !pick(session, ENROLMENT, &enrolment))
 		return DONE;
-	/* A section has the values of its session at other places. */
+	/* A section has the values of its session at other paths. */
 	if (strcmp(above.values[2], section.values[3]) != 0)
 		return DONE;
 	rename_one(&above, &session->random);
@@ -200,7 +202,7 @@ refer_to_follower(Session *session)
 	return send_both(session, &above, &enrolment);
 }
 
-/* One document is renamed. */
+/* Rename one document. */
 static Outcome
 rename_alone(Session *session)
 {
@@ -213,7 +215,7 @@ rename_alone(Session *session)
 	return run_update(session, &subject, NULL);
 }
 
-/* One call. */
+/* Make one call at random. */
 Outcome
 step_batch(Session *session)
 {

@@ -1,6 +1,6 @@
 /*
  * checker.c
- *		What must be true of the store, at any moment.
+ *		Checking invariants of the store while sessions write.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 
 static volatile long checks = 0;
 
-/* The result of a check; NULL: it failed. */
+/* Returns the result of a check, or NULL if the query failed. */
 static PGresult *
 judge_result(PGconn *conn, PGresult *result)
 {
@@ -26,20 +26,21 @@ judge_result(PGconn *conn, PGresult *result)
 	return NULL;
 }
 
-/* All checks see one snapshot, so they can run beside the writers. */
+/* Run a query of a check. */
 static PGresult *
 query(PGconn *conn, const char *sql)
 {
 	return judge_result(conn, PQexec(conn, sql));
 }
 
-/* A finding of a snapshot; the moment is in the server's log. */
+/* Report a finding about a document. */
 static void
 tell(const char *what, const char *document_id, const char *detail)
 {
 	finding("%s: document %s, %s", what, document_id, detail);
 }
 
+/* Report the rows of the checker's view of findings; returns false if the query failed. */
 static bool
 check_structure(PGconn *conn)
 {
@@ -72,7 +73,7 @@ prepare_checks(PGconn *conn)
 	}
 }
 
-/* Every ReferentialId is the one of the current values. */
+/* Check that every ReferentialId is that of the current values. */
 bool
 check_identities(PGconn *conn, TypeId type, bool alias)
 {
@@ -98,7 +99,7 @@ check_identities(PGconn *conn, TypeId type, bool alias)
 	return true;
 }
 
-/* Look at everything in one snapshot; false when the connection was lost. */
+/* Run all checks in one snapshot; returns false if the connection was lost. */
 bool
 check_once(PGconn *conn)
 {
@@ -115,7 +116,7 @@ check_once(PGconn *conn)
 	return whole;
 }
 
-/* Every row of the store has its entry in every index; asked once, at the end. */
+/* Check, once at the end, that every row has its entry in every index. */
 void
 check_indexes(PGconn *conn)
 {
@@ -137,13 +138,14 @@ check_indexes(PGconn *conn)
 	PQclear(result);
 }
 
+/* Returns the number of checks that were done. */
 long
 checks_done(void)
 {
 	return checks;
 }
 
-/* A connection that can check. */
+/* Open a connection for checks. */
 PGconn *
 connect_checker(const char *name)
 {
@@ -153,7 +155,7 @@ connect_checker(const char *name)
 	return conn;
 }
 
-/* Wait, unless it is time to stop. */
+/* Sleep, unless it is time to stop. */
 static void
 pause_for(double seconds)
 {
@@ -164,9 +166,9 @@ pause_for(double seconds)
 }
 
 /*
- * Check at random moments; the longer a check takes, the seldomer, so that most
- * of the time is left to those who write.  Few documents are checked often:
- * what is wrong with one does not last until it is written again.
+ * Check at random moments.  The longer a check takes, the rarer it is, so that most
+ * of the time is left to the writers.  If there are few documents, checks are
+ * frequent, because the next write of a document may remove a fault.
  */
 void *
 keep_checking(void *argument)

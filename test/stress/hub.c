@@ -1,11 +1,12 @@
 /*
  * hub.c
- *		One section that everybody refers to, renamed and deleted meanwhile.
+ *		Sections that all sessions refer to, while they are renamed and deleted.
  *
- * A row lock that many share is never free while new sharers overtake who
- * waits.  Half of the writers enroll students in a section that is renamed
- * again and again; the other half in one that somebody deletes: they roll back,
- * so that no reference is in the delete's way, only their locks.
+ * If new shared locks on a row could overtake a session that waits for an
+ * exclusive lock, that session would starve.  Half of the writers enroll students
+ * in a section that is renamed repeatedly.  The other half enroll in a section
+ * that another session deletes; they roll back, so that their locks block the
+ * delete, but no references do.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -17,14 +18,14 @@
 
 #define WRITERS 16
 
-/* How many changes of each kind there are, and enrolments between two of them. */
+/* Number of changes of each kind, and of enrolments between two of them. */
 #define CHANGES 40
 #define BETWEEN 100
 
 /*
- * How many writers may overtake a change.  Those that are there when it begins do,
- * and those that come before it gets to the lock: some per writer.  A change that
- * starves waits for as long as the writers go on.
+ * The number of enrolments that may overtake a change: those that run when it
+ * begins, and those that start before it requests the lock, which are a few per
+ * writer.  A change that starves waits for as long as there are writers.
  */
 #define LIMIT 3000
 
@@ -45,7 +46,7 @@
 	" CASE WHEN a.application_name LIKE 'stress hub %' THEN" \
 	" 'schedstat ' || pg_catalog.rtrim(pg_catalog.pg_read_file('/proc/' || a.pid || '/schedstat', 0, 100, true), E'\\n') END)" \
 	" FROM pg_catalog.pg_stat_activity AS a LEFT JOIN pg_catalog.pg_locks AS l ON l.pid = a.pid" \
-	" AND (NOT l.granted OR l.relation = 'dms.ReferenceEdge'::pg_catalog.regclass OR l.locktype IN ('tuple', 'transactionid'))" \
+	" AND (NOT l.granted OR l.relation = 'dms.Store'::pg_catalog.regclass OR l.locktype IN ('tuple', 'transactionid'))" \
 	" WHERE a.datname = pg_catalog.current_database() AND a.pid <> pg_catalog.pg_backend_pid()" \
 	" ORDER BY a.application_name DESC, a.pid"
 
@@ -58,11 +59,11 @@ typedef struct Hub
 {
 	const char *change;
 	Subject		section;
-	long		enrolments;		/* attempts that are over */
+	long		enrolments;		/* finished attempts */
 	int			changes;
 	long		begun;			/* enrolments when a change began, else -1 */
 	long		overtaken;		/* enrolments during a change, at most */
-	double		longest;		/* seconds, at most; nobody judges them */
+	double		longest;		/* seconds, at most; only printed */
 	double		kept;			/* of these, seconds of waiting for a processor */
 	int			prints;			/* of waits, during the current change */
 } Hub;
@@ -70,7 +71,7 @@ typedef struct Hub
 static Hub	hubs[NHUBS] = {[RENAMED] = {.change = "rename",.begun = -1},[DELETED] = {.change = "delete",.begun = -1}};
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
-/* The section as it is called now. */
+/* Returns the section with its current name. */
 static Subject
 section_of(const Hub *hub)
 {
@@ -82,6 +83,7 @@ section_of(const Hub *hub)
 	return copy;
 }
 
+/* Set the section that writers refer to. */
 static void
 set_section(Hub *hub, const Subject *section)
 {
@@ -90,7 +92,7 @@ set_section(Hub *hub, const Subject *section)
 	pthread_mutex_unlock(&mutex);
 }
 
-/* Write a document; false when it was refused. */
+/* Write a document; returns false if it was refused. */
 static bool
 put(PGconn *conn, Subject *subject, bool by_id, Random *random)
 {
@@ -110,6 +112,7 @@ put(PGconn *conn, Subject *subject, bool by_id, Random *random)
 	return done;
 }
 
+/* Thread: enroll students in the section of a hub. */
 static void *
 enroll(void *argument)
 {
@@ -137,7 +140,7 @@ enroll(void *argument)
 	return NULL;
 }
 
-/* Enrolments since the change that runs began; 0: none runs. */
+/* Returns the number of enrolments since the current change began, or 0. */
 static long
 overtaking(const Hub *hub)
 {
@@ -177,6 +180,7 @@ typedef struct Start
 	double		kept;
 } Start;
 
+/* Note that a change begins; returns its start. */
 static Start
 begin_change(Hub *hub, PGconn *conn)
 {
@@ -189,6 +193,7 @@ begin_change(Hub *hub, PGconn *conn)
 	return start;
 }
 
+/* Note that a change has ended, and how many enrolments overtook it. */
 static void
 end_change(Hub *hub, PGconn *conn, const Start *start)
 {
@@ -209,7 +214,7 @@ end_change(Hub *hub, PGconn *conn, const Start *start)
 	pthread_mutex_unlock(&mutex);
 }
 
-/* Let the writers try so often. */
+/* Wait until the writers have made this number of attempts. */
 static void
 let_enroll(Hub *hub, int times)
 {
@@ -231,6 +236,7 @@ let_enroll(Hub *hub, int times)
 	}
 }
 
+/* Thread: rename the section of a hub repeatedly. */
 static void *
 rename_hub(void *argument)
 {
@@ -259,7 +265,7 @@ rename_hub(void *argument)
 	return NULL;
 }
 
-/* A serialization failure or a deadlock, which is for the client to try again. */
+/* Returns true for errors after which a client retries: serialization failures, deadlocks. */
 static bool
 must_try_again(PGresult *result)
 {
@@ -268,6 +274,7 @@ must_try_again(PGresult *result)
 	return state != NULL && strncmp(state, "40", 2) == 0;
 }
 
+/* Thread: delete the section of the other hub repeatedly. */
 static void *
 delete_hub(void *argument)
 {
@@ -304,7 +311,7 @@ delete_hub(void *argument)
 	return NULL;
 }
 
-/* A chain from the first school to two sections. */
+/* Create a chain of documents from the first school to two sections. */
 static void
 make_hubs(void)
 {
@@ -343,7 +350,7 @@ print_waits(PGconn *conn, const Hub *hub)
 	PQclear(result);
 }
 
-/* Was a hub changed often enough?  A change that starves ends the run. */
+/* Check that a hub was changed often enough; a change that starves ends the run. */
 static bool
 is_done(Hub *hub, PGconn *conn)
 {
@@ -367,6 +374,7 @@ is_done(Hub *hub, PGconn *conn)
 	return done;
 }
 
+/* Run all threads until both hubs were changed often enough. */
 void
 run_hub(void)
 {

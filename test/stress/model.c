@@ -1,7 +1,7 @@
 /*
  * model.c
- *		The documents of the stress test: identities, bodies, and what may be
- *		made of what.
+ *		The documents of the stress test: identities, bodies, and the documents
+ *		that can be derived from others.
  */
 #include <ctype.h>
 #include <stdarg.h>
@@ -46,7 +46,7 @@ const Type	types[NTYPES] = {
 	PERIOD_PATHS("$.gradingPeriodReference."), "$.studentReference.studentUniqueId"}},
 };
 
-/* splitmix64: small, and the same everywhere. */
+/* Returns a random number by splitmix64, which is the same on all platforms. */
 static uint64_t
 next(Random *random)
 {
@@ -57,18 +57,21 @@ next(Random *random)
 	return z ^ (z >> 31);
 }
 
+/* Returns a random number below a limit. */
 uint32_t
 draw(Random *random, uint32_t below)
 {
 	return (uint32_t) (next(random) >> 33) % below;
 }
 
+/* Returns true with a probability in percent. */
 bool
 chance(Random *random, int percent)
 {
 	return (int) draw(random, 100) < percent;
 }
 
+/* Set a value of an identity. */
 void
 set_value(Subject *subject, int i, const char *format,...)
 {
@@ -79,7 +82,7 @@ set_value(Subject *subject, int i, const char *format,...)
 	va_end(args);
 }
 
-/* Values travel as one text, separated by a character that none contains. */
+/* Set values from one text, separated by a character that none of them contains. */
 void
 split_values(Subject *subject, const char *joined)
 {
@@ -92,6 +95,7 @@ split_values(Subject *subject, const char *joined)
 	}
 }
 
+/* Join the values of an identity to one text. */
 void
 join_values(const Subject *subject, char *joined)
 {
@@ -103,6 +107,7 @@ join_values(const Subject *subject, char *joined)
 	}
 }
 
+/* Returns true if the values at a path are numbers. */
 static bool
 is_number(const char *path)
 {
@@ -131,7 +136,7 @@ append_members(char *body, const Subject *subject, const char *prefix)
 	}
 }
 
-/* The identity's part of the body: plain values, and reference objects. */
+/* Append the identity's part of a body: plain values and reference objects. */
 static void
 append_identity(char *body, const Subject *subject)
 {
@@ -160,7 +165,7 @@ append_identity(char *body, const Subject *subject)
 	}
 }
 
-/* Up to two grading periods of a session's school and year. */
+/* Append up to two grading periods of a session's school and year. */
 static void
 append_periods(char *body, const Subject *session, Random *random)
 {
@@ -174,7 +179,7 @@ append_periods(char *body, const Subject *session, Random *random)
 	strcat(body, "], ");
 }
 
-/* A body with the subject's identity, and other values at random. */
+/* Make a body with the subject's identity and random other values. */
 void
 write_body(const Subject *subject, Random *random, char *body)
 {
@@ -222,7 +227,7 @@ write_body(const Subject *subject, Random *random, char *body)
 	}
 }
 
-/* UUIDv5 of the identity, by the book: libuuid's, not the extension's. */
+/* Compute the UUIDv5 of an identity by libuuid, independently of the extension. */
 void
 referential_id(const Subject *subject, bool alias, char *id)
 {
@@ -252,7 +257,7 @@ referential_id(const Subject *subject, bool alias, char *id)
 	uuid_unparse_lower(made, id);
 }
 
-/* The reference of a report card to a grade, or to its sibling. */
+/* Make the reference of a report card to a grade, or to its sibling. */
 static void
 write_grade_reference(char *text, const Subject *grade, const char *kind)
 {
@@ -274,6 +279,7 @@ write_grade_reference(char *text, const Subject *grade, const char *kind)
 	strcat(text, "}}");
 }
 
+/* Derive a report card from a grade, mostly with references to grades. */
 static void
 derive_report_card(Subject *card, const Subject *grade, Random *random)
 {
@@ -293,7 +299,7 @@ derive_report_card(Subject *card, const Subject *grade, Random *random)
 	}
 }
 
-/* A document whose identity is made of another's, of the level below. */
+/* Derive a document whose identity contains that of a document of the level below. */
 bool
 derive(Subject *dependent, TypeId type, const Subject *from, Random *random)
 {
@@ -346,7 +352,7 @@ derive(Subject *dependent, TypeId type, const Subject *from, Random *random)
 	}
 }
 
-/* Another own value in the identity of a document; false: it has none. */
+/* Change the own value in the identity of a document; returns false if it has none. */
 bool
 rename_subject(Subject *subject, Random *random)
 {
@@ -376,6 +382,7 @@ rename_subject(Subject *subject, Random *random)
 	}
 }
 
+/* Insert or update a document of the set-up. */
 static void
 upsert(PGconn *conn, const char *resource, const char *body)
 {
@@ -387,6 +394,7 @@ upsert(PGconn *conn, const char *resource, const char *body)
 	PQclear(result);
 }
 
+/* Insert or update a subject, with a random body. */
 static void
 upsert_subject(PGconn *conn, Subject *subject, Random *random)
 {
@@ -396,7 +404,7 @@ upsert_subject(PGconn *conn, Subject *subject, Random *random)
 	upsert(conn, types[subject->type].resource, body);
 }
 
-/* What every school has: courses, and grading periods in both years. */
+/* Create the documents of a school: courses, and grading periods in both years. */
 static void
 set_up_school(PGconn *conn, int school_id, Random *random)
 {
@@ -422,7 +430,7 @@ set_up_school(PGconn *conn, int school_id, Random *random)
 	}
 }
 
-/* What is there before anybody works. */
+/* Create the first documents. */
 void
 set_up(PGconn *conn)
 {

@@ -1,7 +1,7 @@
 /*
  * seen.c
- *		What was seen and promised: representations by (id, etag), and the
- *		etags and deletes that the server acknowledged.
+ *		Representations that were read, by (id, etag), and etags and deletes
+ *		that the server acknowledged.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 typedef struct Representation
 {
 	uuid_t		id;
-	int64_t		etag;			/* 0: free place */
+	int64_t		etag;			/* 0 if the entry is free */
 	uuid_t		hash;
 } Representation;
 
@@ -23,8 +23,8 @@ typedef struct Promise
 {
 	uuid_t		id;
 	bool		used;
-	bool		deleting;		/* somebody tried to delete it */
-	bool		deleted;		/* and was told that it is done */
+	bool		deleting;		/* a session tried to delete it */
+	bool		deleted;		/* the delete was acknowledged */
 	int64_t		etag;			/* the highest that was acknowledged */
 } Promise;
 
@@ -36,6 +36,7 @@ static Promise *promises = NULL;
 static size_t promises_size = 0;
 static size_t npromises = 0;
 
+/* Returns the first place of an entry in a hash table. */
 static size_t
 place(const uuid_t id, int64_t etag, size_t size)
 {
@@ -47,6 +48,7 @@ place(const uuid_t id, int64_t etag, size_t size)
 	return (size_t) ((a ^ b * UINT64_C(0x9e3779b97f4a7c15) ^ (uint64_t) etag * UINT64_C(0xbf58476d1ce4e5b9)) >> 7) & (size - 1);
 }
 
+/* Find the entry of a representation, or the free place for it. */
 static Representation *
 find_seen(const uuid_t id, int64_t etag)
 {
@@ -57,6 +59,7 @@ find_seen(const uuid_t id, int64_t etag)
 	return &seen[at];
 }
 
+/* Enlarge the hash table of representations if it is half full. */
 static void
 grow_seen(void)
 {
@@ -73,7 +76,7 @@ grow_seen(void)
 	free(old);
 }
 
-/* One etag, one representation: whoever reads must see the same. */
+/* Check that an etag has one representation, the same for all readers. */
 void
 seen_representation(const char *uuid, const char *body)
 {
@@ -101,12 +104,14 @@ seen_representation(const char *uuid, const char *body)
 	pthread_mutex_unlock(&mutex);
 }
 
+/* Returns the number of representations that were read. */
 long
 representations_seen(void)
 {
 	return (long) nseen;
 }
 
+/* Find the entry of a document, or the free place for it. */
 static Promise *
 find_promise(const uuid_t id)
 {
@@ -117,7 +122,7 @@ find_promise(const uuid_t id)
 	return &promises[at];
 }
 
-/* The entry of a document, made if need be; the mutex is held. */
+/* Find or create the entry of a document; the caller holds the mutex. */
 static Promise *
 promise(const char *uuid)
 {
@@ -147,7 +152,7 @@ promise(const char *uuid)
 	return found;
 }
 
-/* A commit was acknowledged that left the document with this etag. */
+/* Record an acknowledged commit that left the document with this etag. */
 void
 acknowledge(const char *uuid, const char *etag)
 {
@@ -160,7 +165,7 @@ acknowledge(const char *uuid, const char *etag)
 	pthread_mutex_unlock(&mutex);
 }
 
-/* From now on the document may be gone. */
+/* Record that a delete was tried: from now on the document may be missing. */
 void
 deleting(const char *uuid)
 {
@@ -169,6 +174,7 @@ deleting(const char *uuid)
 	pthread_mutex_unlock(&mutex);
 }
 
+/* Record an acknowledged delete. */
 void
 acknowledge_delete(const char *uuid)
 {
@@ -177,7 +183,7 @@ acknowledge_delete(const char *uuid)
 	pthread_mutex_unlock(&mutex);
 }
 
-/* Some document that was written at some time. */
+/* Choose a document that was written at any time. */
 bool
 any_uuid(Random *random, char *uuid)
 {
@@ -196,6 +202,7 @@ any_uuid(Random *random, char *uuid)
 	return found;
 }
 
+/* Check that a document is as it was acknowledged. */
 static void
 check_promise(PGconn *conn, const Promise *p)
 {
@@ -218,7 +225,7 @@ check_promise(PGconn *conn, const Promise *p)
 	PQclear(result);
 }
 
-/* Is everything there that was acknowledged?  Nobody writes any more. */
+/* Check that all acknowledged writes exist; no session writes any more. */
 void
 check_acknowledged(PGconn *conn)
 {

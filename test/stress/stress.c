@@ -2,8 +2,8 @@
  * stress.c
  *		The stress test: options, set-up, threads and the verdict.
  *
- * "stress --help" tells the options.  The last line is the verdict, and so is
- * the exit status; a finding names the seed that makes the same choices again.
+ * "stress --help" prints the options.  The last line is the verdict, which the exit
+ * status repeats.  A finding is printed with the seed that repeats the same choices.
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -21,10 +21,10 @@
 #define MAX_CLIENTS 64
 #define MAX_FINDINGS 50
 
-/* A run is not over before it was looked at so often. */
+/* The minimum number of checks of a run. */
 #define MIN_CHECKS 3
 
-/* Seconds that nothing takes, however busy the machine is. */
+/* A time limit in seconds that no call reaches, however busy the machine is. */
 #define PATIENCE 1200
 
 Options		options = {.conninfo = "",.clients = 8,.seconds = 60};
@@ -34,6 +34,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static long findings = 0;
 static double started;			/* when the sessions began to write */
 
+/* Returns the time in seconds. */
 double
 now(void)
 {
@@ -43,7 +44,7 @@ now(void)
 	return (double) t.tv_sec + (double) t.tv_nsec / 1e9;
 }
 
-/* Something that must never be. */
+/* Report a finding: a violated invariant. */
 void
 finding(const char *format,...)
 {
@@ -66,6 +67,7 @@ finding(const char *format,...)
 	pthread_mutex_unlock(&mutex);
 }
 
+/* Exit with a message: the test could not run. */
 void
 die(const char *format,...)
 {
@@ -79,6 +81,7 @@ die(const char *format,...)
 	exit(2);
 }
 
+/* Notice processor that prints nothing. */
 static void
 ignore_notice(void *argument, const char *message)
 {
@@ -86,7 +89,7 @@ ignore_notice(void *argument, const char *message)
 	(void) message;
 }
 
-/* Connect; where crashes are expected, wait until the server is back. */
+/* Connect; if crashes are expected, wait until the server is available again. */
 PGconn *
 connect_patiently(const char *name)
 {
@@ -113,6 +116,7 @@ connect_patiently(const char *name)
 	}
 }
 
+/* Returns the content of a file. */
 static char *
 read_file(const char *path)
 {
@@ -132,6 +136,7 @@ read_file(const char *path)
 	return text;
 }
 
+/* Run a statement that must succeed. */
 static void
 must(PGconn *conn, const char *sql)
 {
@@ -142,7 +147,7 @@ must(PGconn *conn, const char *sql)
 	PQclear(result);
 }
 
-/* Deploy the schema, make the checker's views and the first documents. */
+/* Deploy the schema, and create the checker's views and the first documents. */
 static void
 deploy(PGconn *conn)
 {
@@ -158,7 +163,7 @@ deploy(PGconn *conn)
 	set_up(conn);
 }
 
-/* May schools be renamed in what is deployed? */
+/* Find out whether the deployed schema allows renaming schools. */
 static void
 ask_model(PGconn *conn)
 {
@@ -171,6 +176,7 @@ ask_model(PGconn *conn)
 	PQclear(result);
 }
 
+/* Print the options. */
 static void
 usage(void)
 {
@@ -194,6 +200,7 @@ usage(void)
 	exit(0);
 }
 
+/* Parse the options. */
 static void
 parse(int argc, char **argv)
 {
@@ -260,6 +267,7 @@ parse(int argc, char **argv)
 		die("--schema needs --views");
 }
 
+/* Signal handler: stop the run. */
 static void
 interrupt(int signal)
 {
@@ -267,7 +275,7 @@ interrupt(int signal)
 	stopping = true;
 }
 
-/* Was as much done as was asked for? */
+/* Returns true if the requested amount of work was done. */
 static bool
 is_enough(double start)
 {
@@ -278,7 +286,7 @@ is_enough(double start)
 	return now() - start >= options.seconds;
 }
 
-/* Let everybody work, and the checker look, until it is time to stop. */
+/* Run the sessions and the checker until it is time to stop. */
 static void
 run_workers(void)
 {
@@ -300,6 +308,7 @@ run_workers(void)
 	pthread_join(checker, NULL);
 }
 
+/* Run the test; exits with 0 without findings, 1 with findings, 2 if it could not run. */
 int
 main(int argc, char **argv)
 {

@@ -2,9 +2,9 @@
  * stress.h
  *		Shared parts of the stress test.
  *
- * Many sessions write a chain of six levels of identities, at random, and a
- * checker with its own idea of what must be true looks at the store meanwhile.
- * Nothing here uses dms.audit() or what it is made of.
+ * Many sessions write random documents, whose identities form a chain of six levels.
+ * Meanwhile a checker looks for violated invariants.  It is independent of the
+ * extension: it uses neither dms.audit() nor the functions of which that consists.
  */
 #ifndef STRESS_H
 #define STRESS_H
@@ -18,7 +18,7 @@
 #define VALUE_SIZE 80
 #define BODY_SIZE 4096
 
-/* A resource that is written: its identity is made of the values of paths. */
+/* A resource that is written; its identity consists of the values at some paths. */
 typedef struct Type
 {
 	const char *resource;
@@ -38,7 +38,7 @@ typedef struct Random
 	uint64_t	state;
 } Random;
 
-/* A document, or one to be. */
+/* A document that exists or is to be written. */
 typedef struct Subject
 {
 	TypeId		type;
@@ -46,20 +46,20 @@ typedef struct Subject
 	char		uuid[37];
 	char		document_id[24];
 	char		etag[24];
-	char		grades[1536];	/* what a report card refers to, as JSON */
+	char		grades[1536];	/* references of a report card, as JSON */
 } Subject;
 
 typedef struct Options
 {
 	const char *conninfo;
-	const char *schema;			/* file to deploy; NULL: already done */
+	const char *schema;			/* file to deploy; NULL if it is deployed */
 	const char *views;			/* file with the checker's views */
 	int			clients;
 	int			seconds;
 	long		transactions;
 	uint64_t	seed;
 	bool		rename_schools; /* the schema allows it */
-	bool		single;			/* one write a transaction, Read Committed */
+	bool		single;			/* one write per transaction, Read Committed */
 	bool		crashes;		/* lost connections are expected */
 	bool		hub;
 	bool		batches;		/* calls that write several documents, and renames */
@@ -76,12 +76,12 @@ typedef enum Verb
 typedef enum Outcome
 {
 	DONE,
-	REFUSED,					/* an error that a client must expect */
-	RETRY,						/* deadlock, or serialization failure */
+	REFUSED,					/* an expected error */
+	RETRY,						/* deadlock or serialization failure */
 	LOST						/* the connection is gone */
 } Outcome;
 
-/* What a transaction wrote, to be acknowledged when it is committed. */
+/* The writes of a transaction, which count when the commit is acknowledged. */
 typedef struct Written
 {
 	char		uuid[37];
@@ -89,7 +89,7 @@ typedef struct Written
 	bool		deleted;
 } Written;
 
-/* One of those who write. */
+/* A session that writes. */
 typedef struct Session
 {
 	PGconn	   *conn;

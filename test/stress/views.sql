@@ -1,5 +1,5 @@
--- The checker's own idea of the store: who is called what, by its own joins,
--- and who refers to whom, by the reference columns.
+-- The checker's own view of the store: the identities of documents, by its own joins, and
+-- their references, by the reference columns.
 CREATE SCHEMA stress;
 
 CREATE VIEW stress.School AS
@@ -88,7 +88,7 @@ CREATE VIEW stress.Edge AS
 SELECT e.ParentDocumentId AS Parent, e.ChildDocumentId AS Child, s.EdgeSourceKey::text AS Source, e.IsIdentityComponent AS Identity
   FROM dms.ReferenceEdge AS e LEFT JOIN dms.EdgeSource AS s USING (EdgeSourceId);
 
--- Every root row, and of what resource.
+-- Every root row, with its resource.
 CREATE VIEW stress.Root AS
 SELECT DocumentId, 'School' AS Resource FROM edfi.School
 UNION ALL SELECT DocumentId, 'SchoolYearType' FROM edfi.SchoolYearType
@@ -103,7 +103,7 @@ UNION ALL SELECT DocumentId, 'Grade' FROM edfi.Grade
 UNION ALL SELECT DocumentId, 'ReportCard' FROM edfi.ReportCard
 UNION ALL SELECT DocumentId, split_part(Discriminator, ':', 2) FROM dms.Descriptor;
 
--- What should never be: one row a finding.
+-- Violated invariants, one row per finding.
 CREATE VIEW stress.Finding AS
 SELECT 'reference without edge' AS What, Parent AS DocumentId, Source || ' -> ' || Child AS Detail
   FROM (SELECT Parent, Child, 'Ed-Fi.' || Source AS Source, Identity FROM stress.Reference EXCEPT SELECT * FROM stress.Edge) AS x

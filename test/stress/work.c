@@ -27,7 +27,7 @@ static struct
 	long		count;
 }			counts[NVERBS][24];
 
-/* Count what came of a verb: its outcome, or its SQLSTATE. */
+/* Count the result of a verb: its outcome or its SQLSTATE. */
 static void
 count(Verb verb, const char *what)
 {
@@ -45,6 +45,7 @@ count(Verb verb, const char *what)
 	pthread_mutex_unlock(&mutex);
 }
 
+/* Increment a counter. */
 static void
 add(long *counter)
 {
@@ -53,6 +54,7 @@ add(long *counter)
 	pthread_mutex_unlock(&mutex);
 }
 
+/* Print the counts of results. */
 void
 print_counts(void)
 {
@@ -67,6 +69,7 @@ print_counts(void)
 		   transactions, retries, deadlocks, given_up, lost);
 }
 
+/* Returns the number of finished transactions. */
 long
 transactions_done(void)
 {
@@ -78,6 +81,7 @@ transactions_done(void)
 	return done;
 }
 
+/* Prepare a statement. */
 static void
 prepare(PGconn *conn, const char *name, const char *sql)
 {
@@ -88,6 +92,7 @@ prepare(PGconn *conn, const char *name, const char *sql)
 	PQclear(result);
 }
 
+/* Prepare all statements of a session. */
 void
 prepare_all(PGconn *conn)
 {
@@ -115,7 +120,7 @@ prepare_all(PGconn *conn)
 		sprintf(sql, "SELECT array_to_string(Vals, '|') FROM stress.%s WHERE DocumentId = $1", resource);
 		prepare(conn, name, sql);
 
-		/* In one snapshot: the representation, and the checker's values. */
+		/* The representation and the checker's values, in one snapshot. */
 		sprintf(name, "compare_%d", i);
 		sprintf(sql, "SELECT g.Body, array_to_string(v.Vals, '|'), array_to_string(ARRAY(SELECT g.Body #>> string_to_array(substr(p, 3), '.')"
 				" FROM unnest($2::text[]) WITH ORDINALITY AS u (p, n) ORDER BY n), '|'), d.Etag, g.Body ->> '_etag'"
@@ -126,7 +131,7 @@ prepare_all(PGconn *conn)
 	prepare_checks(conn);
 }
 
-/* Is this error one that the verb may end with? */
+/* Returns true if the verb may raise this error. */
 static bool
 is_expected(const Session *session, Verb verb, const char *state)
 {
@@ -143,13 +148,14 @@ is_expected(const Session *session, Verb verb, const char *state)
 	return session->nowait && strcmp(state, "55P03") == 0;
 }
 
+/* Returns true if the connection is lost, or the server is shutting down. */
 static bool
 is_lost(PGconn *conn, const char *state)
 {
 	return PQstatus(conn) != CONNECTION_OK || strncmp(state, "57P", 3) == 0;
 }
 
-/* What an error means for the transaction. */
+/* Returns how the transaction continues after an error. */
 static Outcome
 judge(Session *session, Verb verb, PGresult *result, const char *what)
 {
@@ -166,7 +172,7 @@ judge(Session *session, Verb verb, PGresult *result, const char *what)
 	count(verb, state);
 	if (strcmp(state, "40P01") == 0)
 		add(&deadlocks);
-	/* 25P02: a statement between the steps failed so. */
+	/* 25P02: an earlier statement of the transaction failed. */
 	if (strcmp(state, "40P01") == 0 || strcmp(state, "40001") == 0 || strcmp(state, "25P02") == 0)
 		return RETRY;
 	if (!is_expected(session, verb, state))
@@ -174,13 +180,14 @@ judge(Session *session, Verb verb, PGresult *result, const char *what)
 	return REFUSED;
 }
 
+/* Execute a prepared statement. */
 static PGresult *
 execute(Session *session, const char *name, int n, const char *const *values)
 {
 	return PQexecPrepared(session->conn, name, n, values, NULL, NULL, 0);
 }
 
-/* Some document of a type, as it is called now; false: there is none. */
+/* Choose a document of a type, with its current identity; returns false if there is none. */
 bool
 pick(Session *session, TypeId type, Subject *subject)
 {
@@ -204,6 +211,7 @@ pick(Session *session, TypeId type, Subject *subject)
 	return found;
 }
 
+/* Record a write of the current transaction. */
 static void
 remember(Session *session, const char *uuid, const char *etag, bool deleted)
 {
@@ -218,9 +226,9 @@ remember(Session *session, const char *uuid, const char *etag, bool deleted)
 }
 
 /*
- * The document that a write came to must have the identity that was sent.  The
- * write holds locks that keep it from changing; "unchanged" does not, so there
- * it can only be told where the snapshot is fixed.
+ * Check that the document that was written has the identity that was sent.  A write
+ * holds locks that keep it from changing.  An answer of "unchanged" holds none, so
+ * it can be checked only if the snapshot is fixed.
  */
 static void
 check_result(Session *session, const Subject *sent, PGresult *result, int row)
@@ -245,6 +253,7 @@ check_result(Session *session, const Subject *sent, PGresult *result, int row)
 	PQclear(found);
 }
 
+/* Write a document by its identity. */
 static Outcome
 run_upsert(Session *session, const Subject *subject, const char *if_match)
 {
@@ -314,7 +323,7 @@ run_batch(Session *session, const Subject *one, const Subject *other)
 	return outcome;
 }
 
-/* Two documents of a type take each other's identities. */
+/* Swap the identities of two documents of a type. */
 Outcome
 run_swap(Session *session, TypeId type)
 {
@@ -330,6 +339,7 @@ run_swap(Session *session, TypeId type)
 	return run_batch(session, &one, &other);
 }
 
+/* Delete a document by its id. */
 static Outcome
 run_delete(Session *session, const Subject *subject, const char *if_match)
 {
@@ -350,7 +360,7 @@ run_delete(Session *session, const Subject *subject, const char *if_match)
 	return outcome;
 }
 
-/* Read some document as any client does. */
+/* Read a random document. */
 static Outcome
 run_read(Session *session)
 {
@@ -369,7 +379,7 @@ run_read(Session *session)
 	else
 	{
 		count(READ, "found");
-		/* What is not committed yet has an etag that others may get too. */
+		/* An etag that is not committed yet may be given to another version. */
 		if (!session->writing)
 			seen_representation(uuid, PQgetvalue(result, 0, 0));
 	}
@@ -377,7 +387,7 @@ run_read(Session *session)
 	return outcome;
 }
 
-/* A representation shows the identities of its very snapshot. */
+/* Check that a representation shows the identities of its snapshot. */
 static Outcome
 run_compare(Session *session, TypeId type)
 {
@@ -411,7 +421,7 @@ run_compare(Session *session, TypeId type)
 	return outcome;
 }
 
-/* What a client gets by a request, or page by page, is the same. */
+/* Check that requests and pages return the same document. */
 static Outcome
 run_request(Session *session, TypeId type)
 {
@@ -447,7 +457,7 @@ run_request(Session *session, TypeId type)
 	return outcome;
 }
 
-/* A new document, or an update by identity. */
+/* Upsert: insert a document, or update it by its identity. */
 static Outcome
 step_upsert(Session *session)
 {
@@ -463,7 +473,7 @@ step_upsert(Session *session)
 	return run_upsert(session, &subject, chance(&session->random, 3) ? "1" : NULL);
 }
 
-/* A change by id: of a plain value, of an own part of the key, of a reference. */
+/* Update by id: a plain value, the own part of the identity, or a reference. */
 static Outcome
 step_update(Session *session)
 {
@@ -492,6 +502,7 @@ step_update(Session *session)
 	return run_update(session, &subject, chance(random, 20) ? subject.etag : NULL);
 }
 
+/* Delete a random document. */
 static Outcome
 step_delete(Session *session)
 {
@@ -503,6 +514,7 @@ step_delete(Session *session)
 	return run_delete(session, &subject, chance(&session->random, 10) ? subject.etag : NULL);
 }
 
+/* Run a random step of a transaction. */
 static Outcome
 step(Session *session)
 {
@@ -521,19 +533,20 @@ step(Session *session)
 	return run_read(session);
 }
 
+/* Run a command of transaction control; returns true if it took effect. */
 static bool
 command(Session *session, const char *sql)
 {
 	PGresult   *result = PQexec(session->conn, sql);
 	bool		done = PQresultStatus(result) == PGRES_COMMAND_OK;
 
-	/* A COMMIT of a failed transaction succeeds, and rolls back. */
+	/* COMMIT of a failed transaction succeeds, but rolls back. */
 	done = done && strcmp(PQcmdStatus(result), sql[0] == 'C' ? "COMMIT" : PQcmdStatus(result)) == 0;
 	PQclear(result);
 	return done;
 }
 
-/* The result of a COMMIT decides; until then nothing was promised. */
+/* Commit; writes count as acknowledged only if this succeeds. */
 static Outcome
 commit(Session *session)
 {
@@ -554,6 +567,7 @@ commit(Session *session)
 	return outcome;
 }
 
+/* Run a transaction of random writes. */
 static Outcome
 run_writes(Session *session)
 {
@@ -585,13 +599,14 @@ run_writes(Session *session)
 	return outcome;
 }
 
-/* The checker comes too seldom to see what lasts for a moment. */
+/* Check in this session, because the checker is too rare to see short-lived faults. */
 static Outcome
 run_check(Session *session)
 {
 	return check_identities(session->conn, SECTION + draw(&session->random, 3), false) ? DONE : RETRY;
 }
 
+/* Run a random transaction. */
 static Outcome
 run_transaction(Session *session)
 {
@@ -609,6 +624,7 @@ run_transaction(Session *session)
 	return run_writes(session);
 }
 
+/* Open a new connection after the old one was lost. */
 static void
 reconnect(Session *session)
 {
@@ -618,7 +634,7 @@ reconnect(Session *session)
 	prepare_all(session->conn);
 }
 
-/* Transactions until it is time to stop; failed ones are tried again. */
+/* Run transactions until it is time to stop; failed ones are retried. */
 void *
 work(void *argument)
 {

@@ -147,7 +147,7 @@ sub terminate_held
 # Others are in the way each time: the procedure gives up after three attempts.
 sub test_unavailable
 {
-	my $holder = hold('BEGIN', 'LOCK TABLE dms.ReferenceEdge IN SHARE ROW EXCLUSIVE MODE', 'SELECT pg_sleep(86400)');
+	my $holder = hold('BEGIN', 'LOCK TABLE dms.Store IN SHARE ROW EXCLUSIVE MODE', 'SELECT pg_sleep(86400)');
 
 	$node->poll_query_until('postgres', q(SELECT count(*) = 1 FROM pg_locks WHERE mode = 'ShareRowExclusiveLock' AND granted));
 	like($node->safe_psql('postgres', "SET dms.lock_nowait = on;\nCALL dms.process_request('POST', '/ed-fi/students', '{}', '{}');"),

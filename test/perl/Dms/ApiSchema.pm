@@ -1,8 +1,8 @@
 # Dms::ApiSchema
 #
 # Reads ApiSchema files for the tests, independently of the extension's own
-# reader: nothing here is shared with the C code, so that a misreading on one
-# side shows up as a difference between the two.
+# reader.  Nothing here is shared with the C code, so that an error on one side
+# shows up as a difference between the two.
 #
 # One object holds the merged model of a set of files.  Resource extensions
 # (isResourceExtension, commonExtensionOverrides) are folded into the core
@@ -264,7 +264,7 @@ sub _add_resources
 	return;
 }
 
-# Everything that an extension may add to is read here, for both.
+# Adds the metadata that both resources and extensions of resources have.
 sub _add_metadata
 {
 	my ($resource, $r, $extension) = @_;
@@ -344,7 +344,7 @@ sub _read_reference
 	};
 }
 
-# Nested constraints become absolute ones, with the array they speak about.
+# Makes nested constraints absolute, with the array that they apply to.
 # Extension files repeat the core constraint of a common they extend.
 sub _add_uniqueness
 {
@@ -414,9 +414,9 @@ sub _schema_at
 	return $schema;
 }
 
-# Adds properties that are not there yet, at any depth.  `required` of the
-# extension file is left alone at places the core describes: it names
-# properties that live under _ext, which must not become required in the core.
+# Adds missing properties, at any depth.  `required` of the extension file is
+# ignored at places that the core describes: it names properties below _ext,
+# which must not become required in the core.
 sub _merge_schema
 {
 	my ($into, $from) = @_;
@@ -572,7 +572,7 @@ sub cycles
 }
 
 # Depth first.  Identity and required references are followed before optional
-# ones, so that a cycle is cut at a reference that a document can go without.
+# ones, so that a cycle is cut at a reference that a document need not have.
 sub _sort_resources
 {
 	my ($self) = @_;
@@ -604,7 +604,7 @@ sub _sort_resources
 	{
 		$visit->($resource) unless $state{ $resource->{key} };
 	}
-	undef $visit;    # it holds itself
+	undef $visit;    # it refers to itself
 
 	$self->{load_order} = \@order;
 	$self->{cycles}     = \@cycles;

@@ -1,5 +1,5 @@
-# Scripts of test/attack: each runs in a database of its own, and its comments say
-# what must happen.  test/attack/README.md has the rules.
+# Runs the scripts of test/attack, each in a database of its own.  Comments in a
+# script say what its output must contain; see test/attack/README.md.
 package Dms::Attack;
 
 use strict;
@@ -13,7 +13,7 @@ use Test::More;
 
 our @EXPORT_OK = qw(attack create_roles run_attacks);
 
-# The roles that the scripts know.
+# Creates the roles that the scripts use.
 sub create_roles
 {
 	my ($node) = @_;
@@ -60,7 +60,7 @@ sub attack
 	return;
 }
 
-# Expect a text, maybe in one section of the output, maybe several times.
+# Checks for an expected text, optionally in a section, or a number of times.
 sub _expect
 {
 	my ($out, $what) = @_;

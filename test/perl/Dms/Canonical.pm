@@ -1,12 +1,12 @@
 # Dms::Canonical
 #
-# The canonical form of a document: what must come back for what went in.
-# Written from the description of the wire format alone, so that it can judge
-# the extension.
+# The canonical form of a document: the body that a read must return for the
+# body that was written.  It is written from the description of the wire format
+# alone, independently of the extension.
 #
 #   canonical_text   a body as exact text: compact JSON, properties in byte
 #                    order, _ext after them, values in their normal spelling
-#   returned_body    text that a read gave, cut into that same form and the
+#   returned_body    text that a read returned, split into that form and the
 #                    three fields that the store adds
 #
 # Only valid bodies have a canonical form; for others the functions here die.
@@ -23,7 +23,7 @@ use Scalar::Util qw(blessed);
 our @EXPORT_OK = qw(canonical_text canonical_tree decimal_text date_text
   time_text date_time_text parse_json render returned_body);
 
-# Fields that the store adds to a body, and that it ignores in one.
+# Fields that the store adds to a body it returns, and ignores in one it gets.
 my %ADDED = map { $_ => 1 } qw(id _etag _lastModifiedDate link);
 
 =head1 FUNCTIONS
@@ -69,7 +69,7 @@ sub _value
 	return _scalar($context, $node, $data, $path);
 }
 
-# Unknown properties are not looked at, which drops them.
+# Unknown properties are not visited, and thereby dropped.
 sub _object
 {
 	my ($context, $node, $data, $path) = @_;
@@ -85,8 +85,8 @@ sub _object
 	return %object ? \%object : undef;
 }
 
-# An element without properties stays, but an array of nothing else at the top
-# level is dropped, as is any empty array.
+# An element without properties is kept, but a top-level array of such elements
+# only is dropped, and so is any empty array.
 sub _array
 {
 	my ($context, $node, $data, $path) = @_;
@@ -199,7 +199,7 @@ sub decimal_text
 		$digits = '0' . $whole . substr($fraction, 0, $places);
 		if ($up)
 		{
-			# Schoolbook: nines become zeros, the digit before them goes up.
+			# Carry: nines become zeros, the digit before them is incremented.
 			$digits =~ s/([0-8])(9*)\z/($1 + 1) . '0' x length $2/e;
 		}
 		$whole    = substr($digits, 0, length($digits) - $places);
@@ -366,7 +366,7 @@ duplicate names.
 
 =cut
 
-# Object -> its names in order; filled only where a caller wants to know.
+# Object -> its names in order; filled only if a caller needs it.
 our $order;
 
 sub parse_json

@@ -1,18 +1,17 @@
 # Dms::Generate
 #
-# Makes valid documents for every resource of a set of ApiSchema files: a
-# "full" one with all properties, extensions included, and two elements in
-# each array, and the smaller documents that those refer to.  The list that
-# comes out is in an order in which every reference resolves.
+# Generates valid documents for every resource of a set of ApiSchema files: a
+# "full" one with all properties, including extensions, and two elements in
+# each array, and the smaller documents that those refer to.  The resulting
+# list is in an order in which every reference resolves.
 #
-# How it works.  The places of a document that hold a value are slots.  Slots
-# that must be equal (equality constraints, one path that feeds two parts of a
-# reference, equalities inside the target's identity) are joined into classes
-# first.  Then each reference looks for a document that fits the values its
-# classes already have, or makes one that does, and hands its identity back to
-# the classes.  What is still open gets a fresh value that all slots of the
-# class accept.  All choices follow counters, so a seed gives the same list
-# always.
+# How it works.  The places of a document that hold a value are slots.  First,
+# slots that must be equal (equality constraints, one path that feeds two parts
+# of a reference, equalities inside the target's identity) are joined into
+# classes.  Then, for each reference, a document is found or made that fits the
+# values that its classes already have, and its identity is assigned to the
+# classes.  The remaining classes get fresh values that all of their slots
+# accept.  All choices depend on counters, so a seed always gives the same list.
 
 package Dms::Generate;
 
@@ -26,7 +25,7 @@ use List::Util qw(max);
 use Dms::Values;
 use Dms::Variants;
 
-# Variation runs out somewhere (a boolean, a year); give up clearly after this.
+# Some values have few variants (a boolean, a year); give up after this number.
 my $MAX_ATTEMPTS = 60;
 
 =head1 METHODS
@@ -183,12 +182,12 @@ sub _make
 
 	return $self->_make_descriptor($resource, %opt) if $resource->{is_descriptor};
 
-	# A document that needs one of its own kind first could never be written.
+	# A document that requires another of its own kind could never be written.
 	croak "$resource->{key} requires itself"
 	  if !$opt{full} && $self->{making}{ $resource->{key} };
 	local $self->{making}{ $resource->{key} } = 1 unless $opt{full};
 
-	# Nothing can vary when the whole identity is given.
+	# Nothing can vary if the whole identity is given.
 	my $given = $opt{given} || {};
 	my $last  = keys %$given == @{ $resource->{identity} } ? 0 : $MAX_ATTEMPTS;
 	foreach my $attempt (0 .. $last)
@@ -240,9 +239,10 @@ sub _draft
 	return $draft;
 }
 
-# Document tree with slots as leaves.  $at says where we are: wild and path are
-# the JSON path without and with indices, element is the index in the innermost
-# array, have is what an earlier version of the document holds there.
+# Makes the document tree with slots as leaves.  $at is the current place: wild
+# and path are the JSON path without and with indices, element is the index in
+# the innermost array, have is the value there in an earlier version of the
+# document.
 sub _expand
 {
 	my ($self, $draft, $schema, $at) = @_;
@@ -311,8 +311,8 @@ sub _properties
 		$wanted{$1} = 1 if $path =~ /^\Q$at->{wild}\E\.([^.\[]+)/;
 	}
 
-	# An object that only optional properties could fill would count as absent,
-	# so a required one without required properties gets all of them.
+	# An object without values counts as absent, so a required object that has
+	# only optional properties gets all of them.
 	my @names = grep { $wanted{$_} } @all;
 	return @names ? @names : @all;
 }
@@ -347,7 +347,7 @@ sub _join
 }
 
 # An equality constraint joins every value at one path with every value at the
-# other, when both are there.
+# other, if both exist.
 sub _join_equal
 {
 	my ($self, $draft) = @_;
@@ -426,9 +426,9 @@ sub _get
 # References
 #
 
-# References that are settled come first, so that others keep clear of their
-# targets.  A value that a concrete type must give has to be chosen before an
-# abstract reference to the same value takes any type that comes.
+# References whose targets are determined come first, so that others can avoid
+# these targets.  A value that must come from a concrete type has to be chosen
+# before an abstract reference to the same value chooses any type.
 sub _reference_order
 {
 	my ($self, $draft) = @_;
@@ -494,8 +494,8 @@ sub _resolve
 }
 
 # Two elements of an array need different targets.  Two references of one
-# document should have different ones too, as far as possible: a mix-up of the
-# two would stay unseen otherwise.
+# document should have different ones, too, if possible: otherwise a mix-up of
+# the two would remain unnoticed.
 sub _find_or_make
 {
 	my ($self, $draft, $r, $partial) = @_;
@@ -503,8 +503,8 @@ sub _find_or_make
 	my %avoid  = %{ $draft->{used}{ $ref->{path} } || {} };
 	my %prefer = $draft->{full} ? (%avoid, %{ $draft->{used_anywhere} || {} }) : %avoid;
 
-	# On a second attempt, or when asked to, identity references go to targets
-	# that no other document of this resource uses at this place.
+	# On a second attempt, or on request, identity references get targets that
+	# no other document of this resource uses at this place.
 	if ($ref->{is_identity} && ($draft->{attempt} || $draft->{fresh}))
 	{
 		my $seen = $self->{identity_targets}{"$draft->{resource}{key} $ref->{path}"} || {};
@@ -537,8 +537,8 @@ sub _target_types
 	return map { $types[ ($_ + $salt) % @types ] } 0 .. $#types;
 }
 
-# An entry that fits the values in %$partial; with %$clash, one that brings
-# none of these values along at another place.
+# Returns an entry that fits the values in %$partial; with %$clash, one that does
+# not have any of these values at another place.
 sub _find
 {
 	my ($self, $ref, $partial, $avoid, $salt, $clash) = @_;
@@ -646,7 +646,7 @@ sub _counter_name
 # Descriptors
 #
 
-# The n-th descriptor of a type; makes it when it is not there.
+# Returns the n-th descriptor of a type, which is made if it does not exist.
 sub _descriptor_uri
 {
 	my ($self, $type, $n) = @_;
@@ -750,9 +750,9 @@ sub _entry
 	};
 }
 
-# Keys tell identities apart: all subclasses share the keys of their
-# superclass, whose key comes first because it is the narrower rule.  Case is
-# ignored altogether, which is stricter than the store is.
+# Returns the keys of an identity.  All subclasses share the keys of their
+# superclass, whose key comes first because it is the stricter rule.  Case is
+# ignored, which is stricter than the store.
 sub _keys
 {
 	my ($self, $resource, $identity) = @_;

@@ -1,11 +1,11 @@
 package Dms::Hold;
 
-# Stops a session of a database at a command of DDL of the test's choice, so that it
-# can be interrupted there, however fast the machine is.
+# Stops a session at a DDL command of the test's choice, so that it can be interrupted
+# there, however fast the machine is.
 #
 #	my $hold = Dms::Hold->new($node, $database);
 #	... psql runs $hold->at(100) and then its DDL ...
-#	my $pid = $hold->wait_for;			# it waits behind its 100th command
+#	my $pid = $hold->wait_for;			# it waits after its 100th command
 
 use strict;
 use warnings;
@@ -32,7 +32,7 @@ sub new
 	return $self;
 }
 
-# What a session runs to be stopped behind its n-th command; 0: nowhere.
+# Returns SQL that makes a session stop after its n-th command; 0 means never.
 sub at
 {
 	my ($self, $n) = @_;
@@ -40,7 +40,7 @@ sub at
 	return "DO \$\$ BEGIN PERFORM setval('hold.commands', 1, false); END \$\$;\nSET hold.at = $n;\n";
 }
 
-# Wait until it is there; returns its process.
+# Waits until the session has stopped; returns its process id.
 sub wait_for
 {
 	my ($self) = @_;
@@ -50,7 +50,7 @@ sub wait_for
 	return $self->{node}->safe_psql('postgres', "SELECT pid $waiting");
 }
 
-# How many commands were run since at().
+# Returns the number of commands since at().
 sub commands
 {
 	my ($self) = @_;

@@ -1,7 +1,7 @@
 # Dms::Identity
 #
-# ReferentialIds and edge sources straight from a body and the ApiSchema, to
-# compare with what the extension keeps.
+# ReferentialIds and edge sources, computed from a body and the ApiSchema alone,
+# to compare with those that the extension stores.
 
 package Dms::Identity;
 

@@ -1,8 +1,8 @@
 # Dms::Naming
 #
-# Tables and columns that the storage rules give for a set of ApiSchema files,
-# worked out independently of the extension, to compare with the catalogs of a
-# deployed store.
+# Tables and columns that follow from the storage rules for a set of ApiSchema
+# files, derived independently of the extension, to compare with the catalogs of
+# a deployed store.
 
 package Dms::Naming;
 
@@ -136,8 +136,8 @@ sub _resource_tables
 	return @{ $walk->{tables} };
 }
 
-# $prefix collects the names of inlined objects; $required says whether all of
-# them are required, up to the row's own object.
+# $prefix collects the names of inlined objects; $required is true if all of them
+# are required, up to the row's own object.
 sub _walk_object
 {
 	my ($walk, $table, $node, $path, $prefix, $required) = @_;
@@ -222,8 +222,8 @@ sub _walk_array
 	return;
 }
 
-# The extension of a row has that row's key and lives in the extension's
-# schema: SchoolExtension, ContactExtensionAddress.
+# The extension of a row has that row's key, and is in the extension's schema:
+# SchoolExtension, ContactExtensionAddress.
 sub _walk_extension
 {
 	my ($walk, $extended, $endpoint, $node, $path) = @_;
@@ -257,7 +257,7 @@ sub _walk_extension
 	return;
 }
 
-# The root's document, the ordinals of the rows above, the own ordinal.
+# The key: the root's document id, the ordinals of the parent rows, its own ordinal.
 sub _row_key
 {
 	my ($walk, $table) = @_;

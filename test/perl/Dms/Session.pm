@@ -1,10 +1,10 @@
 package Dms::Session;
 
-# A psql that a test talks to.
+# A psql session that a test controls.
 #
 #	my $session = Dms::Session->new($node, $database);
-#	$session->say("SELECT 1;\n");			# goes on at once
-#	my $out = $session->ask("SELECT 1;\n");		# waits for what comes of it
+#	$session->say("SELECT 1;\n");			# returns at once
+#	my $out = $session->ask("SELECT 1;\n");		# waits for the result
 
 use strict;
 use warnings;
@@ -25,10 +25,10 @@ sub new
 	return $self;
 }
 
-# The process of the server that it talks to.
+# Returns the process id of the session's backend.
 sub pid { return $_[0]{pid} }
 
-# Say something, and do not wait for what comes of it.
+# Sends SQL without waiting for its result.
 sub say
 {
 	my ($self, $text) = @_;
@@ -39,7 +39,7 @@ sub say
 	return;
 }
 
-# Say something, and wait until that and all before is done; returns all that came.
+# Sends SQL, waits until it and all SQL before it is done, and returns all output.
 sub ask
 {
 	my ($self, $text) = @_;
@@ -50,8 +50,8 @@ sub ask
 	return $self->answer;
 }
 
-# The same step by step, for tests that do something else meanwhile: expect() once,
-# then look() until it is true, then answer().
+# ask() in steps, for tests that do something else meanwhile: call expect() once, then
+# look() until it returns true, then answer().
 sub expect
 {
 	my ($self) = @_;

@@ -1,8 +1,8 @@
 # Dms::Stored
 #
-# What the tables of a store must hold for a set of documents, worked out from
-# the bodies and the ApiSchema files alone, and SQL that reads what they do
-# hold.  Nothing here calls a function of the extension.
+# The rows that a store must have for a set of documents, derived from the bodies
+# and the ApiSchema files alone, and SQL that reads the actual rows.  Nothing here
+# calls a function of the extension.
 
 package Dms::Stored;
 
@@ -62,7 +62,7 @@ sub tables_of
 	};
 }
 
-# A column as the text that a canonical body has for it.
+# Returns SQL for a column as the text that a canonical body has for it.
 sub _text_sql
 {
 	my ($column) = @_;
@@ -76,7 +76,7 @@ sub _text_sql
 	return "$name\::text";
 }
 
-# A reference as the ReferentialId of what it points to.
+# Returns SQL for a reference as the ReferentialId of its target.
 sub _reference_sql
 {
 	my ($column, $reference) = @_;
@@ -151,7 +151,7 @@ sub expected_rows
 	return join "\n", @lines;
 }
 
-# [node, path with indices, index, ...] of everything at a path.
+# Returns [node, path with indices, index, ...] of all nodes at a path.
 sub _places
 {
 	my ($tree, $path) = @_;
@@ -344,7 +344,7 @@ sub identities_from_storage
 	return @ids;
 }
 
-# Identity path -> text of one document; under the superclass' paths too.
+# Returns identity path -> text of one document, also by the superclass' paths.
 sub _values
 {
 	my ($context, $id) = @_;

@@ -1,10 +1,10 @@
 # Dms::Validate
 #
 # A validator of documents, small and strict: the part of JSON Schema that
-# ApiSchema files use, and the rules beside it (decimals, equality constraints,
-# complete references, uniqueness in arrays).  It judges what the generator
-# makes, so it accepts only values in their normal spelling, without coercion,
-# and refuses unknown properties.
+# ApiSchema files use, and the additional rules (decimals, equality constraints,
+# complete references, uniqueness in arrays).  It checks generated documents, so
+# it accepts only values in their normal spelling, without coercion, and refuses
+# unknown properties.
 
 package Dms::Validate;
 
@@ -160,7 +160,7 @@ sub _check_number
 	{
 		return _error($check, $path, 'not an integer') if $text =~ /\./;
 
-		# As text: the limits of int8 are beyond what floating point tells apart.
+		# As text: floating point is not exact at the limits of int8.
 		my $limit = ($node->{format} || '') eq 'int64' ? '9223372036854775807' : '2147483647';
 		(my $digits = $text) =~ s/^-//;
 		_error($check, $path, 'out of range')

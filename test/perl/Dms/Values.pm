@@ -1,7 +1,7 @@
 # Dms::Values
 #
-# Fresh values for the scalars of a document: each suits its place, and two
-# never repeat as long as the place has room for more.
+# Fresh values for the scalars of a document.  Each value is valid at its place,
+# and values repeat only if the place does not allow more.
 
 package Dms::Values;
 
@@ -108,7 +108,7 @@ sub _intersect
 }
 
 # A value of an identity is repeated in every reference to it; it must suit the
-# narrowest of those places as well.
+# narrowest of those places, too.
 sub _collect_domains
 {
 	my ($self) = @_;
@@ -148,7 +148,7 @@ sub _collect_domains
 	return;
 }
 
-# Where the value of a reference member is really kept: [resource, path].
+# Returns where the value of a reference member originates: [resource, path].
 sub _origins
 {
 	my ($self, $resource, $path) = @_;
@@ -190,8 +190,8 @@ sub fresh
 	my $n    = $self->_count($name);
 	my $type = $domain->{type};
 
-	# Properties of one type get different values, so that no two columns can be
-	# mixed up unseen.
+	# Properties of one type get different values, so that a mix-up of two
+	# columns is noticed.
 	my $shift = unpack('%16C*', $name) % 997;
 
 	return $n % 2 ? JSON::PP::false() : JSON::PP::true() if $type eq 'boolean';
@@ -228,8 +228,8 @@ sub _fresh_integer
 	return $low + $n % ($high - $low + 1);
 }
 
-# Exact through binary floating point, unless spiced, for the sake of readers
-# of the list that know no better numbers.
+# Values that binary floating point represents exactly, unless spiced, because
+# some readers of the list have no other numbers.
 sub _fresh_decimal
 {
 	my ($self, $domain, $n) = @_;
@@ -278,9 +278,9 @@ sub _fresh_string
 	return $text;
 }
 
-# Full length, hard to compress, mostly of four bytes a character, with what
-# JSON and SQL have to escape.  Only a string without a pattern may hold line
-# breaks, and none may begin or end with a blank.
+# Strings of full length that are hard to compress, mostly of four bytes per
+# character, with characters that JSON and SQL must escape.  Only a string without
+# a pattern may contain line breaks, and none may begin or end with a blank.
 sub _spiced_text
 {
 	my ($domain, $length, $n) = @_;

@@ -1,6 +1,6 @@
 # Dms::Variants
 #
-# Changed versions of generated documents, to see what a write does with them.
+# Changed versions of generated documents, to test writes.
 
 package Dms::Variants;
 
@@ -51,7 +51,7 @@ sub variants
 	return @variants;
 }
 
-# All scalars and arrays that a document really has.
+# Collects all scalars and arrays that a document has.
 sub _collect_places
 {
 	my ($resource, $schema, $data, $wild, $path, $scope, $array, $places) = @_;
@@ -84,8 +84,8 @@ sub _collect_places
 	return;
 }
 
-# One changed scalar for each scope, and one for each array.  A scalar that
-# makes elements distinct is changed only when there is no other.
+# Returns one changed scalar for each scope, and one for each array.  A scalar that
+# makes elements distinct is changed only if there is no other.
 sub _scalar_variants
 {
 	my ($generator, $resource, $entry, @places) = @_;
@@ -118,7 +118,7 @@ sub _scalar_variants
 	return @variants;
 }
 
-# A value other than the present one, or undef when there is none.
+# Returns another value than the current one, or undef if there is none.
 sub _other_value
 {
 	my ($generator, $resource, $place) = @_;
@@ -225,8 +225,8 @@ sub _leaf_paths
 	return [ $wild, $path ];
 }
 
-# A copy of the data with the value at one path (with indices) changed.  Only
-# the way down to it is copied.
+# Returns a copy of the data with the value at one path (with indices) changed.
+# Only the nodes on the path are copied.
 sub _with
 {
 	my ($data, $path, $change) = @_;
@@ -247,7 +247,7 @@ sub _with
 		return { %$here, $step => $walk->($here->{$step}, @rest) };
 	};
 	my $copy = $walk->($data, @steps);
-	undef $walk;    # it holds itself
+	undef $walk;    # it refers to itself
 	return $copy;
 }
 
