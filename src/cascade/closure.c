@@ -287,11 +287,12 @@ OpenSeeds(OpenMembers *open, const int64 *seeds, int nseeds)
 }
 
 /*
- * Lock members that were taken from the open ones, and add them to the
- * closure.  Returns the ids that were locked, ascending.
+ * Lock members that were taken from the open ones, and add them to the closure.
+ * Returns the ids that were locked, ascending; NULL if a lock is not free, and it
+ * is not to be waited for.
  */
 static int64 *
-LockTaken(Closure *closure, const OpenMember *taken, int n, int *nlocked)
+LockTaken(Closure *closure, const OpenMember *taken, int n, bool wait, int *nlocked)
 {
 	int64	   *ids = palloc_extended(sizeof(int64) * Max(n, 1), MCXT_ALLOC_HUGE);
 	int64	   *locked;
@@ -305,7 +306,9 @@ LockTaken(Closure *closure, const OpenMember *taken, int n, int *nlocked)
 		locked = ids;
 	}
 	else
-		locked = IdentityLocksTake(ids, n, nlocked);
+		locked = wait ? IdentityLocksTake(ids, n, nlocked) : IdentityLocksTakeFree(ids, n, nlocked);
+	if (locked == NULL)
+		return NULL;
 
 	/* Both lists are ascending; members that were deleted meanwhile drop out. */
 	for (int i = 0; i < n && at < *nlocked; i++)
@@ -317,12 +320,24 @@ LockTaken(Closure *closure, const OpenMember *taken, int n, int *nlocked)
 	return locked;
 }
 
+/* Returns true if one of the members is a seed; the seeds are ascending. */
+static bool
+HaveSeed(const OpenMember *members, int n, const int64 *seeds, int nseeds)
+{
+	for (int i = 0; i < n; i++)
+		if (IdsHave(seeds, nseeds, members[i].id))
+			return true;
+	return false;
+}
+
 /*
- * Lock the seeds and all documents whose identities depend on theirs, rank by
- * rank, until every parent over an identity component is locked.
+ * Lock the seeds, whose ids are ascending, and all documents whose identities
+ * depend on theirs, rank by rank, until every parent over an identity component
+ * is locked.  Without wait, returns NULL if the lock of a seed is not free, or
+ * that of another member which is locked together with a seed.
  */
 Closure *
-ClosureLock(const int64 *seeds, int nseeds)
+ClosureLock(const int64 *seeds, int nseeds, bool wait)
 {
 	Closure    *closure = NewClosure();
 	OpenMembers open = {0};
@@ -341,7 +356,10 @@ ClosureLock(const int64 *seeds, int nseeds)
 			for (int i = 0; i < ntaken; i++)
 				OpenParents(closure, &open, &taken[i].id, 1);
 		FAULT_PAUSE("before_closure_lock");
-		locked = LockTaken(closure, taken, ntaken, &nlocked);
+		locked = LockTaken(closure, taken, ntaken,
+						   wait || !HaveSeed(taken, ntaken, seeds, nseeds), &nlocked);
+		if (locked == NULL)
+			return NULL;
 		if (nlocked > 0 && !FAULT_SKIP("parents_behind_lock") &&
 			!(closure->size > 1 && FAULT_SKIP("fixpoint")))
 			OpenParents(closure, &open, locked, nlocked);
@@ -372,6 +390,24 @@ ClosureGroup(const int64 *ids, int n)
 	return groups->types;
 }
 
+/* Seeds, and their closure when it is locked. */
+typedef struct ClosureRequest
+{
+	const int64 *seeds;
+	int			nseeds;
+	Closure    *closure;
+} ClosureRequest;
+
+/* Lock the closure of a request. */
+static bool
+LockRequested(void *arg, bool wait)
+{
+	ClosureRequest *request = arg;
+
+	request->closure = ClosureLock(request->seeds, request->nseeds, wait);
+	return request->closure != NULL;
+}
+
 /*
  * Lock a closure for callers that change identities by their own statements.
  */
@@ -380,7 +416,7 @@ dms_lock_identity_closure(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	Session		session;
-	Closure    *closure;
+	ClosureRequest request = {0};
 	int64	   *ids;
 	int			n;
 
@@ -389,9 +425,10 @@ dms_lock_identity_closure(PG_FUNCTION_ARGS)
 	StoreGate(RowExclusiveLock);
 	SessionBegin(&session, RIGHTS_OF_OWNER);
 	ids = IdsOfArray(PG_GETARG_ARRAYTYPE_P(0), &n);
-	IdentityLocksMakeRoom(ids, n);
-	closure = ClosureLock(ids, n);
-	ids = ClosureIds(closure, &n);
+	request.seeds = ids;
+	request.nseeds = n;
+	IdentityLocksByTurns(LockRequested, &request);
+	ids = ClosureIds(request.closure, &n);
 	for (int i = 0; i < n; i++)
 	{
 		Datum		value = Int64GetDatum(ids[i]);

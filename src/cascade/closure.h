@@ -34,7 +34,7 @@ typedef struct Closure
 } Closure;
 
 extern void ClosureInit(void);
-extern Closure *ClosureLock(const int64 *seeds, int nseeds);
+extern Closure *ClosureLock(const int64 *seeds, int nseeds, bool wait);
 extern void ClosureAddParent(Closure *closure, int64 parent);
 extern bool ClosureHas(const Closure *closure, int64 document_id);
 extern int64 *ClosureIds(const Closure *closure, int *n);

@@ -75,6 +75,17 @@ WaitPolicy(void)
 	return StoreLockNowait() ? LockWaitError : LockWaitBlock;
 }
 
+/* Lock identities for update, in order of their ids.  Returns those that were locked. */
+static int64 *
+LockForUpdate(const int64 *ids, int n, LockWaitPolicy wait, int *nlocked)
+{
+	TakenIds	locked = {.ids = palloc_extended(sizeof(int64) * Max(n, 1), MCXT_ALLOC_HUGE),.room = n};
+
+	KeyWriteLock(&locks, ids, n, wait, AddLocked, &locked);
+	*nlocked = locked.n;
+	return locked.ids;
+}
+
 /*
  * Lock identities for update, in order of their ids, waiting for each.
  * Returns those that were locked; documents that are gone are not among them.
@@ -82,11 +93,7 @@ WaitPolicy(void)
 int64 *
 IdentityLocksTake(const int64 *ids, int n, int *nlocked)
 {
-	TakenIds	locked = {.ids = palloc_extended(sizeof(int64) * Max(n, 1), MCXT_ALLOC_HUGE),.room = n};
-
-	KeyWriteLock(&locks, ids, n, WaitPolicy(), AddLocked, &locked);
-	*nlocked = locked.n;
-	return locked.ids;
+	return LockForUpdate(ids, n, WaitPolicy(), nlocked);
 }
 
 /*
@@ -105,17 +112,6 @@ IdentityLocksShare(const int64 *ids, int n, int *nlocked)
 	SPI_freetuptable(SPI_tuptable);
 	*nlocked = locked.n;
 	return locked.ids;
-}
-
-/* Lock those identities for update that are free; returns their number. */
-static int
-LockFree(const int64 *ids, int n)
-{
-	StoredRows	rows;
-
-	KeyedTableLock(&locks, ids, n, LCS_FORUPDATE, LockWaitSkip, &rows);
-	SPI_freetuptable(SPI_tuptable);
-	return rows.nrows;
 }
 
 /*
@@ -140,6 +136,24 @@ NumberNow(Statement *statement, Datum *values)
 }
 
 /*
+ * Lock identities for update without waiting.  Returns those that were locked;
+ * documents that are gone are not among them.  Returns NULL if another
+ * transaction holds a lock on one of them: rows that do not exist are not locked
+ * either, so if some were not, those that exist are counted.
+ */
+int64 *
+IdentityLocksTakeFree(const int64 *ids, int n, int *nlocked)
+{
+	int64	   *locked = LockForUpdate(ids, n, LockWaitSkip, nlocked);
+	Datum		values[1];
+
+	if (*nlocked == n)
+		return locked;
+	values[0] = DatumInt8Array(n, ids);
+	return *nlocked == NumberNow(&count_locks, values) ? locked : NULL;
+}
+
+/*
  * Close the gate.  We have to leave it for that, and a deploy that is queued
  * there goes first.  The model that this call works with would then be
  * outdated, so the transaction must be retried.  Both looks use the latest
@@ -158,56 +172,50 @@ CloseGate(void)
 				 errmsg("could not serialize access due to a concurrent deploy")));
 }
 
-/* Identities to try to lock, and whether all that exist could be locked. */
+/* A step that takes locks, and its argument. */
 typedef struct LockAttempt
 {
-	const int64 *ids;
-	int			n;
-	bool		free;
+	IdentityLocksStep step;
+	void	   *arg;
 } LockAttempt;
 
-/*
- * Try to lock identities without waiting.  Rows that do not exist are not
- * locked either, so if some were not, count those that exist.  Always rolled
- * back.
- */
+/* Take the locks without waiting for the identities that change; run in a subtransaction. */
 static bool
-TryIdentities(void *arg)
+TryLocks(void *arg)
 {
 	LockAttempt *attempt = arg;
-	Datum		values[1] = {DatumInt8Array(attempt->n, attempt->ids)};
-	int			locked = LockFree(attempt->ids, attempt->n);
 
-	attempt->free = locked == attempt->n || locked == NumberNow(&count_locks, values);
-	return false;
+	return attempt->step(attempt->arg, false);
 }
 
 /*
- * Returns true if all identities could be locked for update at once.  The
- * locks are taken in a subtransaction that is rolled back: at this point, they
- * would precede the share locks on referenced documents, which come first in
- * the order of all sessions.
- */
-static bool
-IdentitiesAreFree(const int64 *ids, int n)
-{
-	LockAttempt attempt = {.ids = ids,.n = n};
-
-	(void) Attempt(TryIdentities, &attempt);
-	return attempt.free;
-}
-
-/*
- * Close the gate unless the identities are free.  To be called before a change
- * of identities takes its first row lock: a transaction that waited at the
- * gate with a row lock could deadlock with one that waits for this row inside.
+ * Take the locks of a change of identities.  The step takes all of them, in the
+ * order of all sessions, at first without waiting for the identities that change.
+ * If these are not free, all locks are released, and the step is run again with
+ * the gate closed.  The call must not have taken row locks before: a transaction
+ * that waited at the gate with a row lock could deadlock with one that waits for
+ * this row inside.
+ *
+ * The locks must be kept if they were free.  If they were only tested and taken
+ * later, other transactions could share them in between, and more of them would
+ * overtake us while we wait with the gate open.
+ *
+ * The first run does wait for identities that depend on those that change.
+ * Otherwise one busy member of a large closure would close the gate to all
+ * writers for as long as the cascade takes.
  */
 void
-IdentityLocksMakeRoom(const int64 *ids, int n)
+IdentityLocksByTurns(IdentityLocksStep step, void *arg)
 {
-	if (n == 0 || StoreLockNowait() || FAULT_SKIP("fair_gate") || IdentitiesAreFree(ids, n))
-		return;
-	CloseGate();
+	LockAttempt attempt = {.step = step,.arg = arg};
+
+	if (!StoreLockNowait() && !FAULT_SKIP("fair_gate"))
+	{
+		if (Attempt(TryLocks, &attempt))
+			return;
+		CloseGate();
+	}
+	(void) step(arg, true);
 }
 
 /*
@@ -222,7 +230,8 @@ IdentityLocksTakeFirst(int64 document_id)
 
 	if (!StoreLockNowait() && !FAULT_SKIP("fair_gate"))
 	{
-		if (LockFree(&document_id, 1) == 1)
+		(void) LockForUpdate(&document_id, 1, LockWaitSkip, &nlocked);
+		if (nlocked == 1)
 			return true;
 		CloseGate();
 	}

@@ -25,15 +25,18 @@
 
 PG_FUNCTION_INFO_V1(dms_update_document);
 
-/* Lock the document's identity and all identities that depend on it. */
-static Closure *
-LockClosure(const Write *write)
+/*
+ * Lock the documents that the body refers to, then the document's identity and
+ * all identities that depend on it.
+ */
+static bool
+LockIdentities(void *arg, bool wait)
 {
-	Closure    *closure = ClosureLock(&write->document_id, 1);
+	Write	   *write = arg;
 
-	if (!ClosureHas(closure, write->document_id))
-		PreconditionRaiseGone(&write->precondition, write->uuid);
-	return closure;
+	WriteLockChildren(write);
+	write->closure = ClosureLock(&write->document_id, 1, wait);
+	return write->closure != NULL;
 }
 
 /* Returns true if the document has the identity of the body. */
@@ -49,16 +52,14 @@ KeepsIdentity(const Write *write, int64 document_id)
 }
 
 /*
- * Lock the document, and before it its identity and all that depend on it if
- * the identity is to change: all sessions take them in this order.  Another
- * transaction may change it while we wait: then the body, which has the old one,
- * changes it back.  Returns the closure of a change, or NULL.
+ * Lock the document.  If the identity is to change, it and all that depend on it
+ * are locked already: all sessions take them in this order.  Another transaction
+ * may change it while we wait: then the body, which has the old one, changes it
+ * back.  Returns the closure of a change, or NULL.
  */
 static Closure *
 LockToUpdate(Write *write, DocumentHeader *header)
 {
-	Closure    *closure;
-
 	if (!write->renames)
 	{
 		WriteLock	lock = WriteLockFound(write, header);
@@ -68,11 +69,12 @@ LockToUpdate(Write *write, DocumentHeader *header)
 		if (lock == WRITE_GONE)
 			PreconditionRaiseGone(&write->precondition, write->uuid);
 		FAULT_PAUSE("after_moved");
+		write->closure = ClosureLock(&write->document_id, 1, true);
 	}
-	closure = LockClosure(write);
-	if (!DocumentLock(write->document_id, header))
+	if (!ClosureHas(write->closure, write->document_id) ||
+		!DocumentLock(write->document_id, header))
 		PreconditionRaiseGone(&write->precondition, write->uuid);
-	return KeepsIdentity(write, write->document_id) ? NULL : closure;
+	return KeepsIdentity(write, write->document_id) ? NULL : write->closure;
 }
 
 /*
@@ -165,8 +167,9 @@ Update(Write *write)
 		return;
 	ReferencesRefuse(write->flat);
 	if (write->renames)
-		IdentityLocksMakeRoom(&write->document_id, 1);
-	WriteLockChildren(write);
+		IdentityLocksByTurns(LockIdentities, write);
+	else
+		WriteLockChildren(write);
 	WriteGuarded(UpdateById, WriteDocument, write);
 }
 

@@ -281,7 +281,7 @@ DropSeeds(Batch *batch)
 
 	BatchResolveSeeds(batch);
 	if (batch->nseeds != nseeds && !FAULT_SKIP("drop_seeds"))
-		batch->closure = ClosureLock(batch->seeds, batch->nseeds);
+		batch->closure = ClosureLock(batch->seeds, batch->nseeds, true);
 }
 
 /* Write all documents, as far as constraints may be violated. */
@@ -303,6 +303,21 @@ CurrentDocument(void *arg)
 	return batch->position >= 0 ? batch->items[batch->position].write.flat : NULL;
 }
 
+/*
+ * Lock the documents that the bodies refer to, then the identities that change
+ * and all that depend on them.
+ */
+static bool
+LockIdentities(void *arg, bool wait)
+{
+	Batch	   *batch = arg;
+
+	BatchResolveLock(batch);
+	FAULT_PAUSE("after_share_locks");
+	batch->closure = ClosureLock(batch->seeds, batch->nseeds, wait);
+	return batch->closure != NULL;
+}
+
 /* Lock, write, cascade, bump. */
 static void
 RunBatch(Batch *batch)
@@ -310,10 +325,10 @@ RunBatch(Batch *batch)
 	int64	   *written;
 	int			nwritten;
 
-	IdentityLocksMakeRoom(batch->seeds, batch->nseeds);
-	BatchResolveLock(batch);
-	FAULT_PAUSE("after_share_locks");
-	batch->closure = ClosureLock(batch->seeds, batch->nseeds);
+	if (batch->nseeds > 0)
+		IdentityLocksByTurns(LockIdentities, batch);
+	else
+		(void) LockIdentities(batch, true);
 	LockItems(batch);
 	BatchResolveAgain(batch);
 	DropSeeds(batch);

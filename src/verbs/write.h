@@ -7,6 +7,7 @@
 
 #include "postgres.h"
 
+#include "cascade/closure.h"
 #include "document/document.h"
 #include "document/flatten.h"
 #include "engine/session.h"
@@ -21,6 +22,7 @@ typedef struct Write
 	const pg_uuid_t *uuid;		/* of a write by id; NULL: by identity */
 	int64		document_id;	/* the document to write; 0: not found */
 	bool		renames;		/* its identity changes */
+	Closure    *closure;		/* of a single rename, when it is locked */
 	bool		id_required;	/* the body of an update must name its id */
 	FlatDocument *flat;
 	Precondition precondition;

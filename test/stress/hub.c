@@ -29,6 +29,27 @@
  */
 #define LIMIT 3000
 
+/* After each so many of them, print what all sessions wait for. */
+#define SUSPICIOUS 500
+
+/*
+ * The sessions, their wait events, and their locks: those that are awaited, those
+ * on the gate, and those that other sessions may wait for.  The numbers of a
+ * change's schedstat are the nanoseconds that it ran and that it waited for a
+ * processor, and how often it ran.
+ */
+#define WAITS_SQL \
+	"SELECT pg_catalog.concat_ws(' ', a.pid, a.application_name, a.state, a.wait_event_type, a.wait_event," \
+	" pg_catalog.clock_timestamp() - a.query_start, 'blocked by', pg_catalog.pg_blocking_pids(a.pid)," \
+	" l.locktype, l.relation::pg_catalog.regclass, l.page, l.tuple, l.transactionid, l.mode," \
+	" CASE WHEN l.granted THEN 'granted' ELSE 'awaited' END, CASE WHEN l.fastpath THEN 'fastpath' END," \
+	" CASE WHEN a.application_name LIKE 'stress hub %' THEN" \
+	" 'schedstat ' || pg_catalog.rtrim(pg_catalog.pg_read_file('/proc/' || a.pid || '/schedstat', 0, 100, true), E'\\n') END)" \
+	" FROM pg_catalog.pg_stat_activity AS a LEFT JOIN pg_catalog.pg_locks AS l ON l.pid = a.pid" \
+	" AND (NOT l.granted OR l.relation = 'dms.Store'::pg_catalog.regclass OR l.locktype IN ('tuple', 'transactionid'))" \
+	" WHERE a.datname = pg_catalog.current_database() AND a.pid <> pg_catalog.pg_backend_pid()" \
+	" ORDER BY a.application_name DESC, a.pid"
+
 typedef enum HubId
 {
 	RENAMED, DELETED, NHUBS
@@ -43,6 +64,8 @@ typedef struct Hub
 	long		begun;			/* enrolments when a change began, else -1 */
 	long		overtaken;		/* enrolments during a change, at most */
 	double		longest;		/* seconds, at most; only printed */
+	double		kept;			/* of these, seconds of waiting for a processor */
+	int			prints;			/* of waits, during the current change */
 } Hub;
 
 static Hub	hubs[NHUBS] = {[RENAMED] = {.change = "rename",.begun = -1},[DELETED] = {.change = "delete",.begun = -1}};
@@ -129,22 +152,54 @@ overtaking(const Hub *hub)
 	return n;
 }
 
-/* Note that a change begins; returns the time. */
+/*
+ * Returns the seconds that the server process of a session has waited for a
+ * processor; 0 if the system does not report them.
+ */
 static double
-begin_change(Hub *hub)
+kept_from_running(PGconn *conn)
 {
+	char		path[64];
+	FILE	   *file;
+	unsigned long long delay = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/schedstat", PQbackendPID(conn));
+	file = fopen(path, "r");
+	if (file == NULL)
+		return 0;
+	if (fscanf(file, "%*u %llu", &delay) != 1)
+		delay = 0;
+	fclose(file);
+	return (double) delay / 1e9;
+}
+
+/* The time when a change began, and kept_from_running() at that time. */
+typedef struct Start
+{
+	double		time;
+	double		kept;
+} Start;
+
+/* Note that a change begins; returns its start. */
+static Start
+begin_change(Hub *hub, PGconn *conn)
+{
+	Start		start = {.kept = kept_from_running(conn)};
+
 	pthread_mutex_lock(&mutex);
 	hub->begun = hub->enrolments;
 	pthread_mutex_unlock(&mutex);
-	return now();
+	start.time = now();
+	return start;
 }
 
 /* Note that a change has ended, and how many enrolments overtook it. */
 static void
-end_change(Hub *hub, double start)
+end_change(Hub *hub, PGconn *conn, const Start *start)
 {
 	long		overtaken = overtaking(hub);
-	double		took = now() - start;
+	double		took = now() - start->time;
+	double		kept = kept_from_running(conn) - start->kept;
 
 	pthread_mutex_lock(&mutex);
 	hub->begun = -1;
@@ -152,7 +207,10 @@ end_change(Hub *hub, double start)
 	if (overtaken > hub->overtaken)
 		hub->overtaken = overtaken;
 	if (took > hub->longest)
+	{
 		hub->longest = took;
+		hub->kept = kept;
+	}
 	pthread_mutex_unlock(&mutex);
 }
 
@@ -191,7 +249,7 @@ rename_hub(void *argument)
 	for (int i = 0; !stopping; i++)
 	{
 		Subject		section = section_of(hub);
-		double		start = begin_change(hub);
+		Start		start = begin_change(hub, conn);
 
 		set_value(&section, 4, "hub %d", i);
 		if (!put(conn, &section, true, &random))
@@ -199,7 +257,7 @@ rename_hub(void *argument)
 			finding("the rename of a hub was refused: %s", PQerrorMessage(conn));
 			stopping = true;
 		}
-		end_change(hub, start);
+		end_change(hub, conn, &start);
 		set_section(hub, &section);
 		let_enroll(hub, BETWEEN);
 	}
@@ -230,7 +288,7 @@ delete_hub(void *argument)
 	{
 		Subject		section = section_of(hub);
 		const char *values[2] = {section.uuid, NULL};
-		double		start = begin_change(hub);
+		Start		start = begin_change(hub, conn);
 		PGresult   *result = PQexecPrepared(conn, "delete", 2, values, NULL, NULL, 0);
 
 		while (must_try_again(result))
@@ -244,7 +302,7 @@ delete_hub(void *argument)
 			stopping = true;
 		}
 		PQclear(result);
-		end_change(hub, start);
+		end_change(hub, conn, &start);
 		if (put(conn, &section, false, &random))
 			set_section(hub, &section);
 		let_enroll(hub, BETWEEN);
@@ -278,12 +336,33 @@ make_hubs(void)
 	PQfinish(conn);
 }
 
+/* Print what all sessions wait for, and their locks. */
+static void
+print_waits(PGconn *conn, const Hub *hub)
+{
+	PGresult   *result = PQexec(conn, WAITS_SQL);
+
+	printf("a %s is overtaken by %ld:\n", hub->change, overtaking(hub));
+	for (int i = 0; i < PQntuples(result); i++)
+		printf("  %s\n", PQgetvalue(result, i, 0));
+	if (PQresultStatus(result) != PGRES_TUPLES_OK)
+		printf("  %s", PQerrorMessage(conn));
+	PQclear(result);
+}
+
 /* Check that a hub was changed often enough; a change that starves ends the run. */
 static bool
-is_done(const Hub *hub)
+is_done(Hub *hub, PGconn *conn)
 {
 	bool		done;
 
+	if (overtaking(hub) <= SUSPICIOUS)
+		hub->prints = 0;
+	else if (overtaking(hub) > SUSPICIOUS * (hub->prints + 1))
+	{
+		hub->prints++;
+		print_waits(conn, hub);
+	}
 	if (overtaking(hub) > LIMIT)
 	{
 		finding("a %s of a hub starves: %d writers were done %ld times meanwhile", hub->change, WRITERS / NHUBS, overtaking(hub));
@@ -300,6 +379,7 @@ void
 run_hub(void)
 {
 	pthread_t	threads[WRITERS + NHUBS];
+	PGconn	   *conn = connect_patiently("stress hub watch");
 
 	make_hubs();
 	for (long i = 0; i < WRITERS; i++)
@@ -308,15 +388,16 @@ run_hub(void)
 	pthread_create(&threads[WRITERS + 1], NULL, delete_hub, NULL);
 	while (!stopping)
 	{
-		bool		renamed = is_done(&hubs[RENAMED]);
+		bool		renamed = is_done(&hubs[RENAMED], conn);
 
-		if (is_done(&hubs[DELETED]) && renamed)
+		if (is_done(&hubs[DELETED], conn) && renamed)
 			stopping = true;
 		usleep(10000);
 	}
 	for (int i = 0; i < WRITERS + NHUBS; i++)
 		pthread_join(threads[i], NULL);
+	PQfinish(conn);
 	for (int i = 0; i < NHUBS; i++)
-		printf("%s of a hub beside %d writers: %d times, overtaken by %ld of %ld enrolments at most, %.3f s at most\n",
-			   hubs[i].change, WRITERS / NHUBS, hubs[i].changes, hubs[i].overtaken, hubs[i].enrolments, hubs[i].longest);
+		printf("%s of a hub beside %d writers: %d times, overtaken by %ld of %ld enrolments at most, %.3f s at most, %.3f s of these kept from running\n",
+			   hubs[i].change, WRITERS / NHUBS, hubs[i].changes, hubs[i].overtaken, hubs[i].enrolments, hubs[i].longest, hubs[i].kept);
 }
