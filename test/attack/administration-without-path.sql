@@ -11,8 +11,8 @@ DELETE FROM dms.referenceedge;
 CREATE TRIGGER note BEFORE INSERT OR UPDATE OR DELETE ON dms.idempotencykeys FOR EACH ROW EXECUTE FUNCTION public.note();
 CREATE TRIGGER note BEFORE INSERT OR UPDATE OR DELETE ON dms.referentialidentity FOR EACH ROW EXECUTE FUNCTION public.note();
 CREATE TRIGGER note BEFORE INSERT OR UPDATE OR DELETE ON dms.referenceedge FOR EACH ROW EXECUTE FUNCTION public.note();
-INSERT INTO dms.idempotencykeys (id, route, httpmethod, key, statuscode, claimedat, expiresat, createdat)
-	VALUES (dms.uuid_v7(), '/x', 'POST', 'old', 102, now() - interval '2 h', now() - interval '1 h', now() - interval '2 h');
+INSERT INTO dms.idempotencykeys (id, scope, route, httpmethod, key, statuscode, claimedat, expiresat, createdat)
+	VALUES (dms.uuid_v7(), 'endpoint writer', '/x', 'POST', 'old', 102, now() - interval '2 h', now() - interval '1 h', now() - interval '2 h');
 \ir lib/trap.sql
 SELECT state FROM dms.idempotency_begin('/x', 'POST', 'k');
 SELECT dms.idempotency_complete('/x', 'POST', 'old', 200, NULL, NULL, NULL);
