@@ -10,6 +10,7 @@
 #include "admin/repairsql.h"
 #include "base/faults.h"
 #include "base/report.h"
+#include "document/edges.h"
 #include "document/verify.h"
 #include "engine/result.h"
 #include "engine/session.h"
@@ -27,11 +28,6 @@ PG_FUNCTION_INFO_V1(dms_rebuild_edges);
 /* Report progress after this many resources, or this much time. */
 #define PROGRESS_STEP 100
 #define PROGRESS_MILLISECONDS 10000
-
-static Statement delete_orphans = {
-	.sql = "DELETE FROM dms.ReferenceEdge AS e WHERE NOT EXISTS"
-	" (SELECT FROM dms.Document AS d WHERE d.DocumentId = e.ParentDocumentId)",
-};
 
 /* Append a query of the documents of a resource, by its root table. */
 static void
@@ -114,7 +110,7 @@ dms_rebuild_edges(PG_FUNCTION_ARGS)
 	SnapshotEnd();
 	repaired = RebuildScope(&scope);
 	if (PG_ARGISNULL(0) && PG_ARGISNULL(1))
-		repaired += StatementRun(&delete_orphans, NULL, NULL, false, 0);
+		repaired += EdgesDeleteOrphans();
 	SessionEnd(&session);
 	PG_RETURN_INT64(repaired);
 }

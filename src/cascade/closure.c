@@ -331,10 +331,10 @@ HaveSeed(const OpenMember *members, int n, const int64 *seeds, int nseeds)
 }
 
 /*
- * Lock the seeds, whose ids are ascending, and all documents whose identities
- * depend on theirs, rank by rank, until every parent over an identity component
- * is locked.  Without wait, returns NULL if the lock of a seed is not free, or
- * that of another member which is locked together with a seed.
+ * Lock the seeds and all documents whose identities depend on theirs, rank by
+ * rank, until every parent over an identity component is locked.  Without wait,
+ * for which the seeds must be ascending, returns NULL if the lock of a seed is not
+ * free, or that of another member which is locked together with a seed.
  */
 Closure *
 ClosureLock(const int64 *seeds, int nseeds, bool wait)

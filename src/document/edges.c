@@ -92,6 +92,12 @@ static Statement find_referencing =
 	.argtypes = uuid_types,
 };
 
+/* Run by dms.rebuild_edges(), which has a search_path of its own. */
+static Statement delete_orphans = {
+	.sql = "DELETE FROM dms.ReferenceEdge AS e WHERE NOT EXISTS"
+	" (SELECT FROM dms.Document AS d WHERE d.DocumentId = e.ParentDocumentId)",
+};
+
 /* Order edges as the primary key does. */
 static int
 CompareEdges(const void *a, const void *b)
@@ -334,4 +340,11 @@ EdgesFindReferencing(const pg_uuid_t *uuid)
 	StatementRead(&find_referencing, values, 0);
 	ResultExpect(types);
 	return SPI_processed;
+}
+
+/* Delete the edges of documents that do not exist; returns how many there were. */
+uint64
+EdgesDeleteOrphans(void)
+{
+	return StatementRun(&delete_orphans, NULL, NULL, false, 0);
 }

@@ -29,5 +29,6 @@ extern ParentEdge *EdgesToLocked(const int64 *ids, int n, int *nfound);
 extern bool EdgesHaveParents(int64 document_id);
 extern uint64 EdgesCountParents(int64 document_id);
 extern uint64 EdgesFindReferencing(const pg_uuid_t *uuid);
+extern uint64 EdgesDeleteOrphans(void);
 
 #endif							/* DMS_EDGES_H */
