@@ -10,6 +10,14 @@
 -- below must not be looked up there.
 SET LOCAL search_path = pg_catalog, pg_temp;
 
+-- Functions that only other functions call are in a schema of their own, so that
+-- \df dms.* lists what users call.  The schema is a member of the extension, and
+-- belongs to the owner of its functions: nobody else can create anything in it.
+-- Nothing that a deploy creates is in it or depends on it.
+CREATE SCHEMA dms_internal;
+COMMENT ON SCHEMA dms_internal IS 'helpers of the functions in schema dms, not to be called by users';
+GRANT USAGE ON SCHEMA dms_internal TO PUBLIC;
+
 -- ---------------------------------------------------------------------------
 -- UUIDs and identities.  These functions access no data, so all roles may call
 -- them.
@@ -48,7 +56,7 @@ COMMENT ON FUNCTION dms.lower_invariant(text) IS
 -- members of the extension.
 -- ---------------------------------------------------------------------------
 
-CREATE FUNCTION dms.core_ddl() RETURNS SETOF text
+CREATE FUNCTION dms_internal.core_ddl() RETURNS SETOF text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $core$
@@ -299,7 +307,7 @@ $body$$ddl$),
 CREATE TRIGGER document_before_delete BEFORE DELETE ON dms.Document
 	FOR EACH ROW EXECUTE FUNCTION dms.document_before_delete()$ddl$)
 $core$;
-COMMENT ON FUNCTION dms.core_ddl() IS
+COMMENT ON FUNCTION dms_internal.core_ddl() IS
 'the statements that create the core tables, in order';
 
 -- Rows that belong to a document are deleted by triggers on dms.Document.  Foreign
@@ -312,7 +320,7 @@ COMMENT ON FUNCTION dms.core_ddl() IS
 -- use a generic plan.  Documents of several types are cleared in one statement:
 -- they may refer to each other, and foreign keys are checked at the end of a
 -- statement.
-CREATE FUNCTION dms.trigger_ddl(clearing text, tables text) RETURNS SETOF text
+CREATE FUNCTION dms_internal.trigger_ddl(clearing text, tables text) RETURNS SETOF text
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $trigger$
@@ -370,7 +378,7 @@ $body$$ddl$),
 CREATE OR REPLACE TRIGGER document_after_truncate AFTER TRUNCATE ON dms.Document
 	FOR EACH STATEMENT EXECUTE FUNCTION dms.document_after_truncate()$ddl$)
 $trigger$;
-COMMENT ON FUNCTION dms.trigger_ddl(text, text) IS
+COMMENT ON FUNCTION dms_internal.trigger_ddl(text, text) IS
 'the statements that create the triggers which delete the rows that belong to deleted documents, in order';
 
 -- ---------------------------------------------------------------------------
@@ -389,17 +397,17 @@ AS 'MODULE_PATHNAME', 'dms_plan_schema';
 COMMENT ON FUNCTION dms.plan_schema(json[]) IS
 'the DDL that deploying these ApiSchema files would run, one statement per row; runs nothing';
 
-CREATE FUNCTION dms.require_store() RETURNS void
+CREATE FUNCTION dms_internal.require_store() RETURNS void
 LANGUAGE C STABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'dms_require_store';
-COMMENT ON FUNCTION dms.require_store() IS
+COMMENT ON FUNCTION dms_internal.require_store() IS
 'raises an error that says what to do, if no schema is deployed';
 
 CREATE FUNCTION dms.instance_id() RETURNS uuid
 LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
-	PERFORM dms.require_store();
+	PERFORM dms_internal.require_store();
 	RETURN (SELECT InstanceId FROM dms.Store);
 END
 $$;
@@ -552,10 +560,10 @@ AS 'MODULE_PATHNAME', 'dms_handle_request';
 COMMENT ON FUNCTION dms.handle_request(text, text, jsonb, text) IS
 'answers a request to /{project}/{endpoint}[/{id}][?query]; mistakes of the client are answers, and only failures that the caller should retry or report are raised as errors';
 
-CREATE FUNCTION dms.unavailable_response(headers jsonb) RETURNS dms.response
+CREATE FUNCTION dms_internal.unavailable_response(headers jsonb) RETURNS dms.response
 LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED
 AS 'MODULE_PATHNAME', 'dms_unavailable_response';
-COMMENT ON FUNCTION dms.unavailable_response(jsonb) IS
+COMMENT ON FUNCTION dms_internal.unavailable_response(jsonb) IS
 'the answer of dms.process_request() when all attempts have failed';
 
 -- A procedure with a SET clause cannot end transactions, so this one has none, and
@@ -586,7 +594,7 @@ BEGIN
 				OPERATOR(pg_catalog.*) (attempt OPERATOR(pg_catalog.*) attempt)::pg_catalog.float8);
 		END IF;
 	END LOOP;
-	response := dms.unavailable_response(headers);
+	response := dms_internal.unavailable_response(headers);
 END
 $$;
 COMMENT ON PROCEDURE dms.process_request(text, text, jsonb, text, dms.response) IS
@@ -618,10 +626,10 @@ AS 'MODULE_PATHNAME', 'dms_purge_idempotency_keys';
 COMMENT ON FUNCTION dms.purge_idempotency_keys() IS
 'deletes all idempotency keys that have expired; returns their number';
 
-CREATE FUNCTION dms.require_page(page integer, page_size integer) RETURNS void
+CREATE FUNCTION dms_internal.require_page(page integer, page_size integer) RETURNS void
 LANGUAGE C IMMUTABLE CALLED ON NULL INPUT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'dms_require_page';
-COMMENT ON FUNCTION dms.require_page(integer, integer) IS
+COMMENT ON FUNCTION dms_internal.require_page(integer, integer) IS
 'raises an error if an argument is NULL or negative';
 
 CREATE FUNCTION dms.idempotency_keys(route text DEFAULT NULL, from_time timestamptz DEFAULT NULL,
@@ -634,8 +642,8 @@ LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 #variable_conflict use_column
 BEGIN
-	PERFORM dms.require_store();
-	PERFORM dms.require_page($5, $6);
+	PERFORM dms_internal.require_store();
+	PERFORM dms_internal.require_page($5, $6);
 	RETURN QUERY
 	SELECT k.Id, k.Scope, k.Key::text, k.Route::text, k.HttpMethod::text, k.StatusCode, k.ResponseHeaders,
 		octet_length(k.ResponseBody), k.ContentType::text, k.CreatedAt, k.ExpiresAt, k.IsProcessed,
@@ -655,23 +663,23 @@ COMMENT ON FUNCTION dms.idempotency_keys(text, timestamptz, timestamptz, integer
 -- shares no code with the write path, so that it can find errors of the latter.
 -- ---------------------------------------------------------------------------
 
-CREATE FUNCTION dms.stored_identities(project text, resource text)
+CREATE FUNCTION dms_internal.stored_identities(project text, resource text)
 RETURNS TABLE (document_id bigint, referential_id uuid, superclass_referential_id uuid,
 	identity_values text[])
 LANGUAGE C STABLE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'dms_stored_identities';
-COMMENT ON FUNCTION dms.stored_identities(text, text) IS
+COMMENT ON FUNCTION dms_internal.stored_identities(text, text) IS
 'the identities of all documents of a resource, recomputed from their rows';
 
-CREATE FUNCTION dms.stored_identities(project text, resource text, document_ids bigint[])
+CREATE FUNCTION dms_internal.stored_identities(project text, resource text, document_ids bigint[])
 RETURNS TABLE (document_id bigint, referential_id uuid, superclass_referential_id uuid,
 	identity_values text[])
 LANGUAGE C STABLE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'dms_stored_identities';
-COMMENT ON FUNCTION dms.stored_identities(text, text, bigint[]) IS
+COMMENT ON FUNCTION dms_internal.stored_identities(text, text, bigint[]) IS
 'the identities of these documents of a resource, recomputed from their rows';
 
-CREATE TYPE dms.audit_finding AS (
+CREATE TYPE dms_internal.audit_finding AS (
 	kind text,
 	document_id bigint,
 	document_uuid uuid,
@@ -679,18 +687,18 @@ CREATE TYPE dms.audit_finding AS (
 	expected text,
 	found text
 );
-COMMENT ON TYPE dms.audit_finding IS
+COMMENT ON TYPE dms_internal.audit_finding IS
 'a contradiction between rows of the store';
 
-CREATE FUNCTION dms.audit_scope(project text, resource text, document_uuid uuid)
+CREATE FUNCTION dms_internal.audit_scope(project text, resource text, document_uuid uuid)
 RETURNS TABLE (project_name text, resource_name text, document_id bigint)
 LANGUAGE C STABLE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'dms_audit_scope';
-COMMENT ON FUNCTION dms.audit_scope(text, text, uuid) IS
+COMMENT ON FUNCTION dms_internal.audit_scope(text, text, uuid) IS
 'the resources with a name or endpoint name (in any case; NULL: all; an abstract resource: its subclasses), and the document if only one is to be audited';
 
 -- Descriptors of all types share a table, so those of one are selected by type.
-CREATE FUNCTION dms.audit_rows(model jsonb, only_document bigint) RETURNS text
+CREATE FUNCTION dms_internal.audit_rows(model jsonb, only_document bigint) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 SELECT format('SELECT r.documentid FROM %I.%I AS r WHERE true',
@@ -700,10 +708,10 @@ SELECT format('SELECT r.documentid FROM %I.%I AS r WHERE true',
 		ELSE '' END
 	|| CASE WHEN only_document IS NULL THEN '' ELSE format(' AND r.documentid = %L', only_document) END
 $$;
-COMMENT ON FUNCTION dms.audit_rows(jsonb, bigint) IS
+COMMENT ON FUNCTION dms_internal.audit_rows(jsonb, bigint) IS
 'the query that reads the documents of a resource from its root table';
 
-CREATE FUNCTION dms.audit_references(model jsonb, only_document bigint) RETURNS text
+CREATE FUNCTION dms_internal.audit_references(model jsonb, only_document bigint) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 WITH per_table AS (
@@ -726,10 +734,10 @@ SELECT COALESCE(string_agg(
 	'SELECT NULL::bigint AS parent, NULL::bigint AS child, NULL::bigint AS source, NULL::boolean AS component WHERE false')
 FROM per_table
 $$;
-COMMENT ON FUNCTION dms.audit_references(jsonb, bigint) IS
+COMMENT ON FUNCTION dms_internal.audit_references(jsonb, bigint) IS
 'the query that reads the references of a resource''s documents from its foreign key columns';
 
-CREATE FUNCTION dms.audit_edges(model jsonb, only_document bigint) RETURNS SETOF dms.audit_finding
+CREATE FUNCTION dms_internal.audit_edges(model jsonb, only_document bigint) RETURNS SETOF dms_internal.audit_finding
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
@@ -761,18 +769,18 @@ BEGIN
 		FULL JOIN stored AS s ON (s.parent, s.source, s.child) = (w.parent, w.source, w.child)
 		LEFT JOIN dms.EdgeSource AS k ON k.EdgeSourceId = COALESCE(w.source, s.source)
 		WHERE w.component IS DISTINCT FROM s.component$query$,
-		dms.audit_references(model, only_document), dms.audit_rows(model, only_document));
+		dms_internal.audit_references(model, only_document), dms_internal.audit_rows(model, only_document));
 END
 $$;
-COMMENT ON FUNCTION dms.audit_edges(jsonb, bigint) IS
+COMMENT ON FUNCTION dms_internal.audit_edges(jsonb, bigint) IS
 'compares the reference edges of a resource''s documents with the foreign key columns, and returns the differences';
 
-CREATE FUNCTION dms.audit_identities(model jsonb, only_document bigint) RETURNS SETOF dms.audit_finding
+CREATE FUNCTION dms_internal.audit_identities(model jsonb, only_document bigint) RETURNS SETOF dms_internal.audit_finding
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
 	RETURN QUERY EXECUTE format($query$
-		WITH computed AS MATERIALIZED (SELECT * FROM dms.stored_identities(%s)),
+		WITH computed AS MATERIALIZED (SELECT * FROM dms_internal.stored_identities(%s)),
 		wanted AS (
 			SELECT document_id, $1 AS project, $2 AS resource, referential_id, identity_values
 			FROM computed
@@ -801,24 +809,24 @@ BEGIN
 		   OR w.referential_id IS NULL$query$,
 		CASE WHEN only_document IS NULL THEN '$1, $2'
 			ELSE format('$1, $2, ARRAY[%s]::bigint[]', only_document) END,
-		dms.audit_rows(model, only_document))
+		dms_internal.audit_rows(model, only_document))
 	USING model ->> 'project', model ->> 'resource',
 		model ->> 'superclass_project', model ->> 'superclass_resource';
 END
 $$;
-COMMENT ON FUNCTION dms.audit_identities(jsonb, bigint) IS
+COMMENT ON FUNCTION dms_internal.audit_identities(jsonb, bigint) IS
 'compares the ReferentialIds of a resource''s documents with the identities computed from the stored rows, and returns the differences';
 
 -- One pass counts the rows that belong together.  Only if the numbers differ are
 -- the rows themselves searched for.
-CREATE FUNCTION dms.audit_documents(model jsonb, only_document bigint, documents bigint)
-RETURNS SETOF dms.audit_finding
+CREATE FUNCTION dms_internal.audit_documents(model jsonb, only_document bigint, documents bigint)
+RETURNS SETOF dms_internal.audit_finding
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
 	project CONSTANT text := model ->> 'project';
 	resource CONSTANT text := model ->> 'resource';
-	root CONSTANT text := dms.audit_rows(model, only_document);
+	root CONSTANT text := dms_internal.audit_rows(model, only_document);
 	rows_there bigint;
 	rows_right bigint;
 	locks bigint;
@@ -853,10 +861,10 @@ BEGIN
 	END IF;
 END
 $$;
-COMMENT ON FUNCTION dms.audit_documents(jsonb, bigint, bigint) IS
+COMMENT ON FUNCTION dms_internal.audit_documents(jsonb, bigint, bigint) IS
 'root rows, documents and lock rows of a resource that do not correspond; documents is their number in dms.Document';
 
-CREATE FUNCTION dms.audit_descriptors(types text[], only_document bigint) RETURNS SETOF dms.audit_finding
+CREATE FUNCTION dms_internal.audit_descriptors(types text[], only_document bigint) RETURNS SETOF dms_internal.audit_finding
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
@@ -870,10 +878,10 @@ BEGIN
 	  AND (only_document IS NULL OR s.DocumentId = only_document);
 END
 $$;
-COMMENT ON FUNCTION dms.audit_descriptors(text[], bigint) IS
+COMMENT ON FUNCTION dms_internal.audit_descriptors(text[], bigint) IS
 'descriptors of these types whose URI does not consist of their namespace and code value';
 
-CREATE FUNCTION dms.audit_members(types text[], only_document bigint) RETURNS SETOF dms.audit_finding
+CREATE FUNCTION dms_internal.audit_members(types text[], only_document bigint) RETURNS SETOF dms_internal.audit_finding
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
@@ -902,10 +910,10 @@ BEGIN
 	END LOOP;
 END
 $$;
-COMMENT ON FUNCTION dms.audit_members(text[], bigint) IS
+COMMENT ON FUNCTION dms_internal.audit_members(text[], bigint) IS
 'differences between the member tables of abstract resources and their views, for resources of these types';
 
-CREATE FUNCTION dms.audit_orphans() RETURNS SETOF dms.audit_finding
+CREATE FUNCTION dms_internal.audit_orphans() RETURNS SETOF dms_internal.audit_finding
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
@@ -952,11 +960,11 @@ BEGIN
 	WHERE NOT EXISTS (SELECT FROM known AS k WHERE k.type = s.Discriminator);
 END
 $$;
-COMMENT ON FUNCTION dms.audit_orphans() IS
+COMMENT ON FUNCTION dms_internal.audit_orphans() IS
 'rows of core tables that belong to no document, or to no resource';
 
 -- All counts come from a single pass over dms.Document, not from one per resource.
-CREATE FUNCTION dms.audit_store(project text, resource text, only_uuid uuid) RETURNS SETOF dms.audit_finding
+CREATE FUNCTION dms_internal.audit_store(project text, resource text, only_uuid uuid) RETURNS SETOF dms_internal.audit_finding
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 SET row_security = off SET jit = off
 AS $$
@@ -970,7 +978,7 @@ DECLARE
 BEGIN
 	SELECT array_agg(s.project_name || ':' || s.resource_name), max(s.document_id)
 	INTO types, only_document
-	FROM dms.audit_scope(project, resource, only_uuid) AS s;
+	FROM dms_internal.audit_scope(project, resource, only_uuid) AS s;
 	SELECT jsonb_object_agg(c.type, c.n) INTO counts
 	FROM (SELECT d.ProjectName || ':' || d.ResourceName AS type, count(*) AS n
 		FROM dms.Document AS d
@@ -983,10 +991,10 @@ BEGIN
 		JOIN dms.ResourceModel AS m ON m.ProjectName || ':' || m.ResourceName = t.type
 		ORDER BY t.place
 	LOOP
-		RETURN QUERY SELECT f.* FROM dms.audit_documents(scope.model, only_document,
+		RETURN QUERY SELECT f.* FROM dms_internal.audit_documents(scope.model, only_document,
 			COALESCE((counts ->> scope.type)::bigint, 0)) AS f;
-		RETURN QUERY SELECT f.* FROM dms.audit_edges(scope.model, only_document) AS f;
-		RETURN QUERY SELECT f.* FROM dms.audit_identities(scope.model, only_document) AS f;
+		RETURN QUERY SELECT f.* FROM dms_internal.audit_edges(scope.model, only_document) AS f;
+		RETURN QUERY SELECT f.* FROM dms_internal.audit_identities(scope.model, only_document) AS f;
 		n := n + 1;
 		IF n % 100 = 0 OR clock_timestamp() > told + interval '10 seconds' THEN
 			RAISE NOTICE 'audited % of % resources', n, cardinality(types);
@@ -996,19 +1004,19 @@ BEGIN
 
 	IF project IS NULL AND resource IS NULL AND only_uuid IS NULL THEN
 		types := NULL;
-		RETURN QUERY SELECT f.* FROM dms.audit_orphans() AS f;
+		RETURN QUERY SELECT f.* FROM dms_internal.audit_orphans() AS f;
 	END IF;
-	RETURN QUERY SELECT f.* FROM dms.audit_descriptors(types, only_document) AS f;
-	RETURN QUERY SELECT f.* FROM dms.audit_members(types, only_document) AS f;
+	RETURN QUERY SELECT f.* FROM dms_internal.audit_descriptors(types, only_document) AS f;
+	RETURN QUERY SELECT f.* FROM dms_internal.audit_members(types, only_document) AS f;
 END
 $$;
-COMMENT ON FUNCTION dms.audit_store(text, text, uuid) IS
+COMMENT ON FUNCTION dms_internal.audit_store(text, text, uuid) IS
 'does the work of dms.audit()';
 
 CREATE FUNCTION dms.audit(project text DEFAULT NULL, resource text DEFAULT NULL, document_uuid uuid DEFAULT NULL)
 RETURNS TABLE (kind text, document_id bigint, document_uuid uuid, edge_source_key text, expected text, found text)
 LANGUAGE sql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
-AS 'SELECT * FROM dms.audit_store($1, $2, $3)';
+AS 'SELECT * FROM dms_internal.audit_store($1, $2, $3)';
 COMMENT ON FUNCTION dms.audit(text, text, uuid) IS
 'all contradictions between rows of the store, for all documents, a project, a resource or a document; no rows mean that there are none';
 
@@ -1016,7 +1024,7 @@ COMMENT ON FUNCTION dms.audit(text, text, uuid) IS
 -- rights of the store's owner, and only after the library has checked all code
 -- that they would run, which would not be possible if functions here ran them.
 -- Their names are resolved by the search_path of the functions below.
-CREATE FUNCTION dms.repair_edges_statement(wanted text, documents text) RETURNS text
+CREATE FUNCTION dms_internal.repair_edges_statement(wanted text, documents text) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $function$
 SELECT format($statement$
@@ -1049,10 +1057,10 @@ missing AS (
 SELECT count(*) FROM wrong
 $statement$, wanted, documents)
 $function$;
-COMMENT ON FUNCTION dms.repair_edges_statement(text, text) IS
+COMMENT ON FUNCTION dms_internal.repair_edges_statement(text, text) IS
 'the statement that makes the edges of the documents of one query equal to the references of another, and counts those that were wrong';
 
-CREATE FUNCTION dms.repair_members_statement(member_table text, member_view text) RETURNS text
+CREATE FUNCTION dms_internal.repair_members_statement(member_table text, member_view text) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $function$
 SELECT format($statement$
@@ -1065,10 +1073,10 @@ SELECT v.documentid, v.discriminator FROM %2$s AS v WHERE v.documentid = ANY ($1
 ON CONFLICT (documentid) DO UPDATE SET discriminator = EXCLUDED.discriminator
 $statement$, member_table, member_view)
 $function$;
-COMMENT ON FUNCTION dms.repair_members_statement(text, text) IS
+COMMENT ON FUNCTION dms_internal.repair_members_statement(text, text) IS
 'the statement that makes the rows of documents $1 in the member table of an abstract resource equal to its view';
 
-CREATE FUNCTION dms.repair_statement(kind text) RETURNS text
+CREATE FUNCTION dms_internal.repair_statement(kind text) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $function$
 SELECT r.statement FROM (VALUES
@@ -1136,7 +1144,7 @@ WHERE i.DocumentId = ANY ($1) AND d.DocumentId = i.DocumentId
 $statement$)) AS r (kind, statement)
 WHERE r.kind = $1
 $function$;
-COMMENT ON FUNCTION dms.repair_statement(text) IS
+COMMENT ON FUNCTION dms_internal.repair_statement(text) IS
 'the statement that repairs findings of a kind for documents $1, which should have the types $2; NULL if there is none';
 
 CREATE FUNCTION dms.rebuild_edges(project text DEFAULT NULL, resource text DEFAULT NULL) RETURNS bigint
@@ -1198,7 +1206,8 @@ WITH place AS (
 	JOIN pg_proc AS p ON p.proname = ANY (l.functions)
 	JOIN pg_depend AS d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
 	JOIN pg_extension AS e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid
-	WHERE l.level <> 'public' AND e.extname = 'dms' AND p.pronamespace = e.extnamespace
+	WHERE l.level <> 'public' AND e.extname = 'dms'
+	  AND p.pronamespace IN (e.extnamespace, 'dms_internal'::regnamespace)
 ),
 granted AS (
 	SELECT DISTINCT a.grantee, f.oid FROM place AS f, aclexplode(f.proacl) AS a
@@ -1218,7 +1227,7 @@ $$;
 COMMENT ON FUNCTION dms.access_grants() IS
 'the roles that have a level of access: those to which every function of it was granted directly';
 
-CREATE FUNCTION dms.access_ddl(role name, level text) RETURNS SETOF text
+CREATE FUNCTION dms_internal.access_ddl(role name, level text) RETURNS SETOF text
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
@@ -1258,7 +1267,7 @@ BEGIN
 	ORDER BY r.place, r.rights;
 END
 $$;
-COMMENT ON FUNCTION dms.access_ddl(name, text) IS
+COMMENT ON FUNCTION dms_internal.access_ddl(name, text) IS
 'the statements that grant a role the rights on the store that a level of access (or none) needs, and revoke those of higher levels';
 
 CREATE FUNCTION dms.grant_access(role name, level text) RETURNS void

@@ -60,3 +60,14 @@ SELECT signature, provolatile AS volatile, proisstrict AS strict, proparallel AS
 FROM dms_function
 WHERE has_function_privilege('public', oid, 'EXECUTE')
 ORDER BY signature::text COLLATE "C";
+
+-- \df dms.* lists what users call; helpers are in a schema of their own.
+SELECT proname AS for_users, string_agg(pg_get_function_identity_arguments(oid), '; ' ORDER BY oid) AS arguments
+FROM dms_function WHERE pronamespace = 'dms'::regnamespace GROUP BY 1 ORDER BY proname COLLATE "C";
+SELECT DISTINCT proname COLLATE "C" AS internal FROM dms_function
+WHERE pronamespace = 'dms_internal'::regnamespace ORDER BY 1;
+-- Only the owner of the functions can create anything there.
+SELECT count(*) = 0 AS all_are_of_its_owner FROM dms_function AS f
+JOIN pg_namespace AS n ON n.nspname = 'dms_internal' WHERE f.proowner <> n.nspowner;
+SELECT array_agg(DISTINCT a.privilege_type) AS others
+FROM pg_namespace AS n, aclexplode(n.nspacl) AS a WHERE n.nspname = 'dms_internal' AND a.grantee <> n.nspowner;

@@ -124,7 +124,7 @@ SELECT dms.rebuild_edges();
 SELECT kind FROM dms.repair();
 SELECT outcome FROM dms.update_documents(ARRAY[:'school', :'session']::pg_catalog.uuid[],
 	ARRAY['{"schoolId": 11, "name": "East"}', '{"schoolReference": {"schoolId": 11}, "sessionName": "Summer"}']::pg_catalog.json[]);
-SELECT identity_values FROM dms.stored_identities('Cascade', 'Offering');
+SELECT identity_values FROM dms_internal.stored_identities('Cascade', 'Offering');
 SELECT pg_catalog.length(dms.deploy_schema(:'schema')) AS deployed;
 SELECT * FROM dms.plan_schema(:'schema');
 SELECT dms.delete_document(:'note');

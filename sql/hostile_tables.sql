@@ -75,7 +75,7 @@ BEGIN
 	($c$SELECT count(*) FROM dms.audit()$c$),
 	($c$SELECT dms.rebuild_edges()$c$),
 	($c$SELECT count(*) FROM dms.repair()$c$),
-	($c$SELECT count(*) FROM dms.stored_identities('Cascade', 'Offering')$c$),
+	($c$SELECT count(*) FROM dms_internal.stored_identities('Cascade', 'Offering')$c$),
 	($c$SELECT count(*) FROM dms.idempotency_begin('/x', 'POST', 'k')$c$),
 	($c$SELECT dms.idempotency_complete('/x', 'POST', 'k', 200, '{}', 'x', 'text/plain')$c$),
 	($c$SELECT dms.purge_idempotency_keys()$c$),

@@ -247,7 +247,7 @@ CALL dms.process_request('GET', '/ed-fi/nothing', '{"correlationid": "c1"}', NUL
 BEGIN;
 CALL dms.process_request('GET', :'ada_path', '{}', NULL);
 ROLLBACK;
-SELECT * FROM dms.unavailable_response('{"CORRELATIONID": "c1"}');
+SELECT * FROM dms_internal.unavailable_response('{"CORRELATIONID": "c1"}');
 -- Its transactions are READ COMMITTED, whatever the default is: so they cannot fail when they are committed.
 CREATE FUNCTION tell_isolation() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN

@@ -103,15 +103,15 @@ ORDER BY r.place, 2, 3;
 SELECT r.role, t.name FROM role_level AS r, dms_table AS t
 WHERE t.relkind = 'S' AND has_sequence_privilege(r.role, t.name, 'SELECT, USAGE, UPDATE');
 SELECT r.role, array(SELECT n.nspname FROM pg_namespace AS n
-	WHERE n.nspname IN ('dms', 'sites', 'sitesextra') AND has_schema_privilege(r.role, n.oid, 'USAGE')
+	WHERE n.nspname IN ('dms', 'dms_internal', 'sites', 'sitesextra') AND has_schema_privilege(r.role, n.oid, 'USAGE')
 	ORDER BY 1) AS schemas,
 	array(SELECT n.nspname FROM pg_namespace AS n
-	WHERE n.nspname IN ('dms', 'sites', 'sitesextra') AND has_schema_privilege(r.role, n.oid, 'CREATE')) AS creates_in
+	WHERE n.nspname IN ('dms', 'dms_internal', 'sites', 'sitesextra') AND has_schema_privilege(r.role, n.oid, 'CREATE')) AS creates_in
 FROM role_level AS r ORDER BY r.place;
 
 -- All other functions in the schema of the store are trigger functions.
 SELECT p.oid::regprocedure FROM pg_proc AS p
-WHERE p.pronamespace = 'dms'::regnamespace AND p.prorettype <> 'trigger'::regtype
+WHERE p.pronamespace IN ('dms'::regnamespace, 'dms_internal'::regnamespace) AND p.prorettype <> 'trigger'::regtype
   AND p.oid NOT IN (SELECT oid FROM dms_function);
 
 --

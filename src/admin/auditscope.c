@@ -1,6 +1,6 @@
 /*
  * auditscope.c
- *		Which resources an audit looks at: dms.audit_scope().
+ *		Which resources an audit looks at: dms_internal.audit_scope().
  *
  * The audit itself is written in SQL, in the install script, and shares
  * nothing with the code that writes edges and with the code that repairs them.

@@ -29,11 +29,11 @@ RepairSql(const char *function, int nargs, const char *const *args)
 	Assert(nargs == 1 || nargs == 2);
 	for (int i = 0; i < nargs; i++)
 		values[i] = CStringGetTextDatum(args[i]);
-	StatementExecuteWithArgs(psprintf("SELECT dms.%s(%s)", function, nargs == 1 ? "$1" : "$1, $2"),
+	StatementExecuteWithArgs(psprintf("SELECT dms_internal.%s(%s)", function, nargs == 1 ? "$1" : "$1, $2"),
 							 nargs, types, values, true);
 	sql = ResultText(0, 1);
 	if (sql == NULL)
-		elog(ERROR, "function dms.%s() has no statement for \"%s\"", function, args[0]);
+		elog(ERROR, "function dms_internal.%s() has no statement for \"%s\"", function, args[0]);
 	SPI_freetuptable(SPI_tuptable);
 	return sql;
 }

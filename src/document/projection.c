@@ -29,7 +29,7 @@
 
 PG_FUNCTION_INFO_V1(dms_stored_identities);
 
-/* Rows that dms.stored_identities() fetches at a time. */
+/* Rows that dms_internal.stored_identities() fetches at a time. */
 #define CURSOR_STEP 1000
 
 /*
@@ -178,7 +178,7 @@ OpenDocuments(Resource *resource, ArrayType *ids)
 	return SPI_cursor_open(NULL, plan, values, NULL, true);
 }
 
-/* Return one row of dms.stored_identities(). */
+/* Return one row of dms_internal.stored_identities(). */
 static void
 PutIdentity(ReturnSetInfo *rsinfo, const ResourceModel *model,
 			StoredIdentity *identity)
@@ -195,7 +195,7 @@ PutIdentity(ReturnSetInfo *rsinfo, const ResourceModel *model,
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 
-/* Return the last result of SPI as rows of dms.stored_identities(). */
+/* Return the last result of SPI as rows of dms_internal.stored_identities(). */
 static void
 PutIdentities(ReturnSetInfo *rsinfo, const ResourceModel *model)
 {

@@ -54,7 +54,7 @@ PG_FUNCTION_INFO_V1(dms_require_store);
 #define EXTENSION_NAME "dms"
 #define SCHEMA_NAME "dms"
 
-/* The relations that dms.core_ddl() creates and our statements name. */
+/* The relations that dms_internal.core_ddl() creates and our statements name. */
 static const char *const table_names[STORE_TABLES] = {
 	[STORE_DOCUMENT] = "document",
 	[STORE_REFERENCE_EDGE] = "referenceedge",

@@ -642,7 +642,7 @@ NewWriter(const ModelSet *set)
 
 /*
  * Plan the statements that follow those of the core tables, in order.
- * Triggers are written by dms.trigger_ddl(), from the texts that are planned
+ * Triggers are written by dms_internal.trigger_ddl(), from the texts that are planned
  * here.
  */
 DdlPlan *

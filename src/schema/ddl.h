@@ -18,7 +18,7 @@ typedef struct DdlStatement
 typedef struct DdlPlan
 {
 	List	   *statements;		/* DdlStatement */
-	char	   *clearing;		/* for dms.trigger_ddl() */
+	char	   *clearing;		/* for dms_internal.trigger_ddl() */
 	char	   *truncated;		/* the same */
 	int			tables;
 	int			indexes;		/* including those of constraints */

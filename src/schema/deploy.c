@@ -265,7 +265,7 @@ ResultStatements(void)
 static List *
 CoreStatements(void)
 {
-	StatementExecuteWithArgs("SELECT pg_catalog.btrim(s, E'\\n') FROM dms.core_ddl() AS s",
+	StatementExecuteWithArgs("SELECT pg_catalog.btrim(s, E'\\n') FROM dms_internal.core_ddl() AS s",
 							 0, NULL, NULL, true);
 	return ResultStatements();
 }
@@ -277,7 +277,7 @@ TriggerStatements(const DdlPlan *plan)
 	Oid			types[] = {TEXTOID, TEXTOID};
 	Datum		values[] = {CStringGetTextDatum(plan->clearing), CStringGetTextDatum(plan->truncated)};
 
-	StatementExecuteWithArgs("SELECT pg_catalog.btrim(s, E'\\n') FROM dms.trigger_ddl($1, $2) AS s",
+	StatementExecuteWithArgs("SELECT pg_catalog.btrim(s, E'\\n') FROM dms_internal.trigger_ddl($1, $2) AS s",
 							 lengthof(types), types, values, true);
 	return ResultStatements();
 }

@@ -23,6 +23,7 @@
 #include "base/words.h"
 #include "catalog/dependency.h"
 #include "catalog/indexing.h"
+#include "catalog/namespace.h"
 #include "catalog/pg_depend.h"
 #include "catalog/pg_extension.h"
 #include "catalog/pg_namespace.h"
@@ -49,7 +50,7 @@ static const Oid ddl_types[] = {NAMEOID, TEXTOID};
 
 static Statement read_ddl =
 {
-	.sql = "SELECT statement FROM dms.access_ddl($1, $2) AS statement",
+	.sql = "SELECT statement FROM dms_internal.access_ddl($1, $2) AS statement",
 	.nargs = 2,
 	.argtypes = ddl_types,
 };
@@ -173,9 +174,25 @@ SetRight(const Catalog *catalog, Oid object, Oid role, AclMode right, bool given
 	table_close(relation, RowExclusiveLock);
 }
 
-/* Add a routine, unless it has another schema or owner. */
+/*
+ * Returns the schema of the extension's helpers.  It must be a member of the
+ * extension, or it is another one with that name.
+ */
+static Oid
+HelperSchema(Oid extension)
+{
+	Oid			schema = get_namespace_oid("dms_internal", false);
+
+	if (getExtensionOfObject(NamespaceRelationId, schema) != extension)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("schema \"dms_internal\" is not a member of the extension")));
+	return schema;
+}
+
+/* Add a routine, unless it is in none of the two schemas or has another owner. */
 static void
-AddMember(Member *members, int *n, Oid routine, Oid schema, Oid owner)
+AddMember(Member *members, int *n, Oid routine, const Oid *schema, Oid owner)
 {
 	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(routine));
 	Form_pg_proc form;
@@ -183,7 +200,7 @@ AddMember(Member *members, int *n, Oid routine, Oid schema, Oid owner)
 	if (!HeapTupleIsValid(tuple))
 		return;
 	form = (Form_pg_proc) GETSTRUCT(tuple);
-	if (form->pronamespace == schema && form->proowner == owner)
+	if ((form->pronamespace == schema[0] || form->pronamespace == schema[1]) && form->proowner == owner)
 	{
 		members[*n].routine = routine;
 		members[(*n)++].name = form->proname;
@@ -201,7 +218,7 @@ ReadMembers(Oid function, int *n)
 {
 	Relation	depends = table_open(DependRelationId, AccessShareLock);
 	Oid			extension = getExtensionOfObject(ProcedureRelationId, function);
-	Oid			schema = StoreSchema();
+	Oid			schema[2] = {StoreSchema(), HelperSchema(extension)};
 	Oid			owner;
 	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
 	int			capacity = 64;

@@ -102,7 +102,7 @@ sub test_owners
 
 	$node->safe_psql('owned', q{
 		GRANT USAGE ON SCHEMA dms TO clerk, deputy;
-		GRANT EXECUTE ON FUNCTION dms.deploy_schema(json[]), dms.core_ddl() TO clerk, deputy}, $as->('district'));
+		GRANT EXECUTE ON FUNCTION dms.deploy_schema(json[]), dms_internal.core_ddl() TO clerk, deputy}, $as->('district'));
 	is($node->safe_psql('owned', "$school$deploy", $as->('clerk')), $hash, 'who is given the right may deploy, as the owner');
 	is($node->safe_psql('owned', "$school$deploy", $as->('deputy')), $hash, 'and so may who acts for the owner');
 	return;

@@ -163,12 +163,12 @@ sub rights
 		ORDER BY c.oid::regclass::text COLLATE "C", 3;
 		SELECT p.oid::regprocedure, r.role, has_function_privilege(r.role, p.oid, 'EXECUTE')
 		FROM pg_proc AS p, (VALUES ('district'), ('teacher'), ('clerk')) AS r (role)
-		WHERE p.pronamespace = 'dms'::regnamespace
+		WHERE p.pronamespace IN ('dms'::regnamespace, 'dms_internal'::regnamespace)
 		ORDER BY p.oid::regprocedure::text COLLATE "C", 2;
 		SELECT n.nspname, n.nspowner::regrole, r.role, has_schema_privilege(r.role, n.oid, 'USAGE'),
 			has_schema_privilege(r.role, n.oid, 'CREATE')
 		FROM pg_namespace AS n, (VALUES ('district'), ('teacher'), ('clerk')) AS r (role)
-		WHERE n.nspname IN ('dms', 'edfi', 'transport') ORDER BY 1, 3});
+		WHERE n.nspname IN ('dms', 'dms_internal', 'edfi', 'transport') ORDER BY 1, 3});
 }
 
 sub run_file

@@ -36,7 +36,7 @@ foreach my $query (
 	"SELECT dms.get_document('$school')",
 	"SELECT dms.get_document('$session')",
 	'SELECT * FROM dms.resources()',
-	q{SELECT * FROM dms.stored_identities('Cascade', 'Session')},
+	q{SELECT * FROM dms_internal.stored_identities('Cascade', 'Session')},
 	'SELECT * FROM dms.access_grants()')
 {
 	is($standby->safe_psql('postgres', $query), $primary->safe_psql('postgres', $query), "the same answer: $query");
