@@ -13,6 +13,7 @@
 #include "cascade/locks.h"
 #include "document/body.h"
 #include "document/verify.h"
+#include "engine/keyscan.h"
 #include "engine/ownercode.h"
 #include "engine/restrict.h"
 #include "engine/safefunction.h"
@@ -32,6 +33,7 @@ _PG_init(void)
 {
 	StoreInit();
 	SessionInit();
+	KeyScanInit();
 	SafeFunctionInit();
 	OwnerCodeInit();
 	RestrictInit();

@@ -34,6 +34,7 @@
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
+#include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/rls.h"
@@ -45,6 +46,18 @@
  * for each id.
  */
 #define WORTHWHILE_RUN 4
+
+static bool direct_access = true;
+
+/* Define the settings of this module. */
+void
+KeyScanInit(void)
+{
+	DefineCustomBoolVariable("dms.direct_access",
+							 "Reads and writes rows by key without statements.",
+							 "If it is off, statements do the same work, more slowly.",
+							 &direct_access, true, PGC_SUSET, 0, NULL, NULL, NULL);
+}
 
 /*
  * Returns true if a SELECT by the current user would return exactly the rows of the
@@ -222,7 +235,7 @@ TakeRow(const KeyScan *scan, StoredRows *scratch, StoredRows *rows)
 
 /*
  * Open a table and find its columns; returns false if access to it must be left to
- * SQL.  The lock is kept in either case.
+ * SQL.  A lock that was taken is kept in either case.
  */
 bool
 KeyScanOpen(KeyScan *scan, const KeyedTable *table, LOCKMODE lock, AclMode rights)
@@ -231,6 +244,8 @@ KeyScanOpen(KeyScan *scan, const KeyedTable *table, LOCKMODE lock, AclMode right
 									unconstify(char *, table->name), -1);
 
 	memset(scan, 0, sizeof(KeyScan));
+	if (!direct_access)
+		return false;
 	scan->table = table;
 	scan->relation = table_openrv(name, lock);
 	if (OwnerCodeApplies())

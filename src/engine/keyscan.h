@@ -31,6 +31,7 @@ typedef struct KeyScan
 	int			nkeys;
 } KeyScan;
 
+extern void KeyScanInit(void);
 extern bool KeyScanOpen(KeyScan *scan, const KeyedTable *table, LOCKMODE lock, AclMode rights);
 extern bool KeyScanBeginIds(KeyScan *scan, const int64 *ids, int n);
 extern bool KeyScanNext(KeyScan *scan);
