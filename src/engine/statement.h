@@ -20,7 +20,7 @@ typedef struct Statement
 	int			nargs;
 	const Oid  *argtypes;
 	bool		ordered;		/* rows must be read in the order of the index */
-	bool		adaptive;		/* the best plan depends on the values */
+	bool		adaptive;		/* the planner chooses joins, by the values */
 	SPIPlanPtr	plan;
 	int			generation;		/* of the plan that was made with our settings */
 	OwnerCode	code;			/* the code that it runs with lent rights */

@@ -68,6 +68,7 @@ static Statement find_in_scope = {
 	.argtypes = text_types,
 };
 
+/* The planner may hash: there are thousands of sources, and all are read. */
 static Statement find_edge_sources = {
 	.sql = "SELECT s.EdgeSourceId, m.ProjectName::pg_catalog.text, m.ResourceName::pg_catalog.text, m.IdentityRank"
 	" FROM (SELECT ProjectName, ResourceName, IdentityRank,"
@@ -76,6 +77,7 @@ static Statement find_edge_sources = {
 	" LEFT JOIN (SELECT EdgeSourceId, pg_catalog.split_part(EdgeSourceKey, ':', 1) AS Name"
 	" FROM dms.EdgeSource OFFSET 0) AS s ON s.Name OPERATOR(pg_catalog.=) m.Name"
 	" ORDER BY m.ProjectName COLLATE pg_catalog.\"C\", m.ResourceName COLLATE pg_catalog.\"C\"",
+	.adaptive = true,
 };
 
 /* Returns the model of a resource as JSON; NULL if there is none. */
