@@ -10,6 +10,8 @@ CREATE TABLE attack.target (
 	project text NOT NULL,
 	resource text NOT NULL,
 	model text NOT NULL,
+	project_name text NOT NULL,
+	resource_name text NOT NULL,
 	stored json NOT NULL,
 	smaller json NOT NULL,
 	other json NOT NULL,
@@ -65,7 +67,8 @@ RETURN ARRAY[
 	FROM (SELECT q FROM json_array_elements(t.model::json -> 'queries') AS q LIMIT 6) AS few
 );
 
--- Notes the calls of a target, whose document is stored.
+-- Notes the calls of a target, whose document is stored.  Models of resources without
+-- documents are removed: no call uses them, but some calls read all models.
 CREATE PROCEDURE attack.prepare() LANGUAGE plpgsql AS $$
 DECLARE
 	t attack.target;
@@ -76,6 +79,9 @@ BEGIN
 		UPDATE attack.target SET calls = attack.calls_of(t, written.document_uuid, written.document_id)
 		WHERE target = t.target;
 	END LOOP;
+	DELETE FROM dms.ResourceModel AS m
+	WHERE Kind <> 'abstract' AND NOT EXISTS (SELECT FROM dms.Document AS d
+		WHERE d.ProjectName = m.ProjectName AND d.ResourceName = m.ResourceName);
 END $$;
 
 -- Puts a variant of a model in the place of the model, makes all calls, and takes
@@ -94,7 +100,7 @@ BEGIN
 	BEGIN
 		UPDATE dms.ResourceModel AS m
 		SET Model = overlay(t.model PLACING v.replacement FROM v.start FOR v.length)::json
-		WHERE ResourceName = t.model::json ->> 'resource' AND ProjectName = t.model::json ->> 'project';
+		WHERE ResourceName = t.resource_name AND ProjectName = t.project_name;
 		-- All sessions, this one included, load the models anew.
 		ALTER TABLE dms.ResourceModel SET (fillfactor = 90);
 		FOREACH call IN ARRAY t.calls LOOP

@@ -10,6 +10,7 @@ use warnings;
 
 use Encode ();
 use FindBin;
+use IPC::Run ();
 use JSON::PP ();
 use MIME::Base64 ();
 use PostgreSQL::Test::Cluster;
@@ -22,6 +23,11 @@ my $TEXTS    = 5;                                # of other places
 my ($PART, $PARTS) = ($ENV{DMS_ATTACK_PART} // '1/1') =~ m{^([1-9]\d*)/([1-9]\d*)$}
   or die 'DMS_ATTACK_PART must be like 1/4';
 my $CHUNK    = 500;
+my $SESSIONS = $LONG ? `nproc` + 0 : 1;          # each in a copy of the database
+
+# Members that lengths are compared with, and that do not count or choose anything.
+my %is_length = (max_length => 1);
+
 my $top      = "$FindBin::RealBin/../..";
 my $generate = "$top/test/perl/dms-generate";
 
@@ -143,7 +149,7 @@ sub load
 
 	foreach my $t (@targets)
 	{
-		$sql .= sprintf "INSERT INTO attack.target SELECT %d, '%s', '%s', Model::text, \$d\$%s\$d\$, \$d\$%s\$d\$, \$d\$%s\$d\$"
+		$sql .= sprintf "INSERT INTO attack.target SELECT %d, '%s', '%s', Model::text, ProjectName, ResourceName, \$d\$%s\$d\$, \$d\$%s\$d\$, \$d\$%s\$d\$"
 		  . " FROM dms.ResourceModel WHERE ProjectEndpointName = '%s' AND EndpointName = '%s';\n",
 		  ++$n, @$t{qw(project resource stored smaller other project resource)};
 	}
@@ -217,6 +223,17 @@ sub place_of
 	return join '.', @names;
 }
 
+# The numbers from -2 to the largest that the same member has elsewhere in the
+# model, and two more.  Of long lengths, only those next to one that is used.
+sub range_of
+{
+	my ($name, @used) = @_;
+	my ($most) = sort { $b <=> $a } @used;
+	my %next_to = map { ($_ - 1 => 1, $_ => 1, $_ + 1 => 1) } @used;
+
+	return grep { $_ <= 24 || $next_to{$_} || !$is_length{$name} } -2 .. ($most // 0) + 2;
+}
+
 # The values that a leaf is changed to: all numbers of its range, or some of the
 # texts that the same member has elsewhere in the model, and hostile ones.
 sub values_for
@@ -231,8 +248,7 @@ sub values_for
 		return ('""', '"x"', 'null', '7', '[]', '"$"', '"$."', '"$.nothing"', '"a.b"', '"a[*]"', '"\u0000"', '"\ud83d\ude00"',
 			'"\"; DROP TABLE x; --"', '"' . ('y' x 70) . '"', '"' . ('z' x 5000) . '"', spread($TEXTS, sort keys %$same));
 	}
-	my ($most) = sort { $b <=> $a } grep { /^-?\d+$/ && $_ < 1000 } keys %$same;
-	return (-2 .. ($most // 0) + 2, 8, 9, 1000, 2147483647, 2147483648, -2147483648, '9223372036854775808', '1.5', '1e2', '-0',
+	return (range_of($name, grep { /^-?\d+$/ && $_ < 2000 } keys %$same), 8, 9, 1000, 2147483647, 2147483648, -2147483648, '9223372036854775808', '1.5', '1e2', '-0',
 		'null', '"1"', 'true', '[]');
 }
 
@@ -296,37 +312,79 @@ sub store_variants
 # Trying them
 #
 
-# Try all variants, some in one session.  A crash ends the chunk: the variant is
-# noted, and the rest is tried when the server is back.
+# Try all variants, shared by some sessions.  A crash ends all sessions: what they
+# were trying is tried again, one by one.
 sub try_all
 {
 	my ($db, $total) = @_;
-	my ($tried, $refused, @unfair) = (0, 0);
-	my $next = 1;
+	my @databases = ($db, copies_of($db));
+	my (%result, @suspects, @crashed);
 
-	while ($next <= $total)
+	my @queues = map { [] } @databases;
+
+	push @{ $queues[ $_ % @databases ] }, $_ foreach 1 .. $total;
+	while (grep { @$_ } @queues)
 	{
-		my $last = $next + $CHUNK - 1 > $total ? $total : $next + $CHUNK - 1;
-		my ($out, $err) = ('', '');
-		my $script = join '', map { "SELECT $_ AS n, r.* FROM attack.try($_) AS r;\n" } $next .. $last;
-
-		$node->psql($db, "SET client_min_messages = error;\nSET dms.verify_edges = on;\n$script",
-			stdout => \$out, stderr => \$err, on_error_stop => 0);
-		foreach my $row (split /\n/, $out)
+		my @runs = map { start_some($databases[$_], splice @{ $queues[$_] }, 0, $CHUNK) } grep { @{ $queues[$_] } } 0 .. $#queues;
+		foreach my $run (@runs)
 		{
-			my ($n, $unfair, $no) = $row =~ /^(\d+)\|(.*)\|(\d+)$/ or next;
-			$tried++;
-			$refused++ if $no;
-			push @unfair, $unfair if length $unfair;
-			$next = $n + 1;
+			my ($done, @rest) = finish_some($run);
+			@result{ keys %$done } = values %$done;
+			next unless @rest;
+			push @suspects, shift @rest;
+			unshift @{ $queues[ $rest[0] % @databases ] }, @rest if @rest;
+			$node->poll_query_until('postgres', 'SELECT true');
 		}
-		next if $next > $last;
-		push @unfair, "variant $next: " . describe($db, $next) . ": $err";
-		$node->poll_query_until('postgres', 'SELECT true');
-		$next++;
-		last if @unfair > 50;
+		last if @suspects > 50;
 	}
-	return ($tried, $refused, @unfair);
+	foreach my $n (@suspects)
+	{
+		$node->poll_query_until('postgres', 'SELECT true');
+		my $run = start_some($db, $n);
+		my ($done) = finish_some($run);
+		@result{ keys %$done } = values %$done;
+		push @crashed, "variant $n: " . describe($db, $n) . ": ${ $run->{err} }" unless $done->{$n};
+	}
+	my @unfair = map { $_->[0] } grep { length $_->[0] } map { $result{$_} } sort { $a <=> $b } keys %result;
+	return (scalar keys %result, scalar(grep { $_->[1] } values %result), @crashed, @unfair);
+}
+
+# Copy a database for each session but the first.
+sub copies_of
+{
+	my ($db) = @_;
+	my @copies = map { "${db}_$_" } 2 .. $SESSIONS;
+
+	$node->safe_psql('postgres', "CREATE DATABASE $_ TEMPLATE $db") foreach @copies;
+	return @copies;
+}
+
+# Start a session that tries some variants.
+sub start_some
+{
+	my ($db, @numbers) = @_;
+	my ($out, $err) = ('', '');
+	my $script = "SET client_min_messages = error;\nSET dms.verify_edges = on;\n"
+	  . join '', map { "SELECT $_ AS n, r.* FROM attack.try($_) AS r;\n" } @numbers;
+	my $harness = IPC::Run::start [ 'psql', '-XAtq', '-d', $node->connstr($db), '-f', '-' ], '<', \$script, '>', \$out, '2>', \$err;
+
+	return { harness => $harness, numbers => \@numbers, out => \$out, err => \$err };
+}
+
+# Wait for a session.  Returns for each variant that it has tried what is not fair,
+# and in how many calls the model was refused; then the variants that are left.
+sub finish_some
+{
+	my ($run) = @_;
+	my %done;
+
+	$run->{harness}->finish;
+	foreach my $row (split /\n/, ${ $run->{out} })
+	{
+		my ($n, $unfair, $refused) = $row =~ /^(\d+)\|(.*)\|(\d+)$/ or next;
+		$done{$n} = [ $unfair, $refused ];
+	}
+	return (\%done, grep { !$done{$_} } @{ $run->{numbers} });
 }
 
 sub describe
