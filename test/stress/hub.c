@@ -23,14 +23,22 @@
 #define BETWEEN 100
 
 /*
- * The number of enrolments that may overtake a change: those that run when it
- * begins, and those that start before it requests the lock, which are a few per
- * writer.  A change that starves waits for as long as there are writers.
+ * The number of enrolments that may be done while a change waits for a lock:
+ * those that run when it begins to wait, for each lock that it needs.  A change
+ * that starves waits for as long as there are writers.  Enrolments that are done
+ * while the change is kept from a processor do not count: how many there are
+ * depends on the machine.
  */
-#define LIMIT 3000
+#define LIMIT 1000
 
 /* After each so many of them, print what all sessions wait for. */
-#define SUSPICIOUS 500
+#define SUSPICIOUS 200
+
+/*
+ * The number of enrolments that may be done during a change, whatever it does:
+ * more than a fair scheduler allows.
+ */
+#define ENDLESS 50000
 
 /*
  * The sessions, their wait events, and their locks: those that are awaited, those
@@ -50,6 +58,15 @@
 	" WHERE a.datname = pg_catalog.current_database() AND a.pid <> pg_catalog.pg_backend_pid()" \
 	" ORDER BY a.application_name DESC, a.pid"
 
+/*
+ * The locks that the changes wait for: by the statement and the kind of lock,
+ * because a change that starves waits for one writer after the other.
+ */
+#define AWAITED_SQL \
+	"SELECT a.application_name, pg_catalog.concat_ws(' ', a.query_start, l.locktype, l.relation, l.mode)" \
+	" FROM pg_catalog.pg_stat_activity AS a JOIN pg_catalog.pg_locks AS l ON l.pid = a.pid AND NOT l.granted" \
+	" WHERE a.datname = pg_catalog.current_database() AND a.application_name LIKE 'stress hub %'"
+
 typedef enum HubId
 {
 	RENAMED, DELETED, NHUBS
@@ -62,7 +79,10 @@ typedef struct Hub
 	long		enrolments;		/* finished attempts */
 	int			changes;
 	long		begun;			/* enrolments when a change began, else -1 */
-	long		overtaken;		/* enrolments during a change, at most */
+	char		awaited[256];	/* the lock that the current change was seen to wait for */
+	long		seen;			/* enrolments at that time */
+	long		waited;			/* enrolments while the current change waited */
+	long		overtaken;		/* enrolments while a change waited, at most */
 	double		longest;		/* seconds, at most; only printed */
 	double		kept;			/* of these, seconds of waiting for a processor */
 	int			prints;			/* of waits, during the current change */
@@ -188,24 +208,23 @@ begin_change(Hub *hub, PGconn *conn)
 
 	pthread_mutex_lock(&mutex);
 	hub->begun = hub->enrolments;
+	hub->waited = 0;
+	hub->awaited[0] = '\0';
 	pthread_mutex_unlock(&mutex);
 	start.time = now();
 	return start;
 }
 
-/* Note that a change has ended, and how many enrolments overtook it. */
+/* Note that a change has ended. */
 static void
 end_change(Hub *hub, PGconn *conn, const Start *start)
 {
-	long		overtaken = overtaking(hub);
 	double		took = now() - start->time;
 	double		kept = kept_from_running(conn) - start->kept;
 
 	pthread_mutex_lock(&mutex);
 	hub->begun = -1;
 	hub->changes++;
-	if (overtaken > hub->overtaken)
-		hub->overtaken = overtaken;
 	if (took > hub->longest)
 	{
 		hub->longest = took;
@@ -338,11 +357,11 @@ make_hubs(void)
 
 /* Print what all sessions wait for, and their locks. */
 static void
-print_waits(PGconn *conn, const Hub *hub)
+print_waits(PGconn *conn, const Hub *hub, long waited)
 {
 	PGresult   *result = PQexec(conn, WAITS_SQL);
 
-	printf("a %s is overtaken by %ld:\n", hub->change, overtaking(hub));
+	printf("a %s is overtaken by %ld, and by %ld while it waits:\n", hub->change, overtaking(hub), waited);
 	for (int i = 0; i < PQntuples(result); i++)
 		printf("  %s\n", PQgetvalue(result, i, 0));
 	if (PQresultStatus(result) != PGRES_TUPLES_OK)
@@ -350,27 +369,75 @@ print_waits(PGconn *conn, const Hub *hub)
 	PQclear(result);
 }
 
+/*
+ * Count the enrolments that were done while the current change of a hub waited
+ * for one lock, from one look to the next.  "before" is their number, and that of
+ * the changes, before the look.
+ */
+static void
+count_waited(Hub *hub, const Hub *before, const char *awaited)
+{
+	pthread_mutex_lock(&mutex);
+	if (hub->begun < 0 || before->begun < 0 || hub->changes != before->changes)
+		awaited = "";			/* it may be of another change */
+	if (awaited[0] != '\0' && strcmp(hub->awaited, awaited) == 0)
+		hub->waited += before->enrolments - hub->seen;
+	if (hub->waited > hub->overtaken)
+		hub->overtaken = hub->waited;
+	snprintf(hub->awaited, sizeof(hub->awaited), "%s", awaited);
+	hub->seen = hub->enrolments;
+	pthread_mutex_unlock(&mutex);
+}
+
+/* Look at the locks that the changes wait for. */
+static void
+look_at_waits(PGconn *conn)
+{
+	Hub			before[NHUBS];
+	PGresult   *result;
+
+	pthread_mutex_lock(&mutex);
+	memcpy(before, hubs, sizeof(hubs));
+	pthread_mutex_unlock(&mutex);
+	result = PQexec(conn, AWAITED_SQL);
+	if (PQresultStatus(result) != PGRES_TUPLES_OK)
+		finding("%s", PQerrorMessage(conn));
+	for (int i = 0; i < NHUBS; i++)
+	{
+		const char *awaited = "";
+
+		for (int row = 0; row < PQntuples(result); row++)
+			if (strcmp(PQgetvalue(result, row, 0) + strlen("stress hub "), hubs[i].change) == 0)
+				awaited = PQgetvalue(result, row, 1);
+		count_waited(&hubs[i], &before[i], awaited);
+	}
+	PQclear(result);
+}
+
 /* Check that a hub was changed often enough; a change that starves ends the run. */
 static bool
 is_done(Hub *hub, PGconn *conn)
 {
+	long		waited;
 	bool		done;
 
-	if (overtaking(hub) <= SUSPICIOUS)
-		hub->prints = 0;
-	else if (overtaking(hub) > SUSPICIOUS * (hub->prints + 1))
-	{
-		hub->prints++;
-		print_waits(conn, hub);
-	}
-	if (overtaking(hub) > LIMIT)
-	{
-		finding("a %s of a hub starves: %d writers were done %ld times meanwhile", hub->change, WRITERS / NHUBS, overtaking(hub));
-		stopping = true;
-	}
 	pthread_mutex_lock(&mutex);
+	waited = hub->waited;
 	done = hub->changes >= CHANGES;
 	pthread_mutex_unlock(&mutex);
+	if (waited <= SUSPICIOUS)
+		hub->prints = 0;
+	else if (waited > SUSPICIOUS * (hub->prints + 1))
+	{
+		hub->prints++;
+		print_waits(conn, hub, waited);
+	}
+	if (waited > LIMIT || overtaking(hub) > ENDLESS)
+	{
+		finding("a %s of a hub starves: %d writers were done %ld times meanwhile, %ld times while it waited for a lock",
+				hub->change, WRITERS / NHUBS, overtaking(hub), waited);
+		stopping = true;
+	}
 	return done;
 }
 
@@ -388,8 +455,10 @@ run_hub(void)
 	pthread_create(&threads[WRITERS + 1], NULL, delete_hub, NULL);
 	while (!stopping)
 	{
-		bool		renamed = is_done(&hubs[RENAMED], conn);
+		bool		renamed;
 
+		look_at_waits(conn);
+		renamed = is_done(&hubs[RENAMED], conn);
 		if (is_done(&hubs[DELETED], conn) && renamed)
 			stopping = true;
 		usleep(10000);
@@ -398,6 +467,6 @@ run_hub(void)
 		pthread_join(threads[i], NULL);
 	PQfinish(conn);
 	for (int i = 0; i < NHUBS; i++)
-		printf("%s of a hub beside %d writers: %d times, overtaken by %ld of %ld enrolments at most, %.3f s at most, %.3f s of these kept from running\n",
+		printf("%s of a hub beside %d writers: %d times, overtaken by %ld of %ld enrolments at most while it waited, %.3f s at most, %.3f s of these kept from running\n",
 			   hubs[i].change, WRITERS / NHUBS, hubs[i].changes, hubs[i].overtaken, hubs[i].enrolments, hubs[i].longest, hubs[i].kept);
 }
