@@ -63,7 +63,7 @@ FROM unnest(ARRAY['', '/', '//', '/ed-fi', 'ed-fi/students', '/ed-fi//students',
 
 -- A document of another endpoint is not found.
 SELECT status, body FROM dms.handle_request('GET', '/ed-fi/schools/' || :'ada');
-SELECT status, body FROM dms.handle_request('DELETE', '/ed-fi/schools/' || :'ada');
+SELECT request('DELETE', '/ed-fi/schools/' || :'ada');
 SELECT request('PUT', '/ed-fi/courses/' || :'ada', json_build_object('id', :'ada', 'courseCode', 'c', 'courseTitle', 't', 'numberOfParts', 1, 'educationOrganizationReference', json_build_object('educationOrganizationId', 1))::text);
 
 -- A method that the path does not have.
@@ -78,7 +78,8 @@ SELECT request('GET', '/ed-fi/students/1');
 SELECT i, (dms.handle_request('DELETE', '/ed-fi/students/' || i)).status
 FROM unnest('{x,"{01890000-0000-7000-8000-000000000000}",01890000000070008000000000000000}'::text[]) AS i;
 
--- GET and DELETE of a missing document have no body, PUT has one.
+-- GET of a missing document has no body; PUT and DELETE have one, whose detail
+-- says it all.
 \set missing 01890000-0000-7000-8000-000000000000
 SELECT request('GET', '/ed-fi/students/' || :'missing');
 SELECT request('DELETE', '/ed-fi/students/' || :'missing');
@@ -104,6 +105,14 @@ SELECT request('PUT', :'ada_path', '{"studentUniqueId": "1"}');
 SELECT request('PUT', :'ada_path', json_build_object('id', :'missing', 'studentUniqueId', '1', 'firstName', 'Ada', 'lastSurname', 'King', 'birthDate', '2014-02-03')::text);
 SELECT request('PUT', :'ada_path', json_build_object('id', :'ada', 'studentUniqueId', '3', 'firstName', 'Ada', 'lastSurname', 'King', 'birthDate', '2014-02-03')::text);
 
+-- 405, and a parameter of paging that is not valid, are plain JSON, because
+-- existing clients expect it.  All other problems are application/problem+json.
+SELECT m, p, status, headers ->> 'Content-Type' AS type
+FROM (VALUES ('PATCH', '/ed-fi/students'), ('DELETE', '/ed-fi/students'), ('GET', '/ed-fi/students?limit=x'),
+	('GET', '/ed-fi/students?offset=-1'), ('GET', '/ed-fi/students?totalCount=1'), ('GET', '/ed-fi/students?limit=501&firstName=%'),
+	('GET', '/ed-fi/students?firstName=%'), ('GET', '/ed-fi/students?nothing=1'), ('GET', '/ed-fi/students?birthDate=x'),
+	('GET', '/ed-fi/students/x'), ('GET', '/ed-fi/nothing'), ('POST', '/ed-fi/students')) AS r (m, p), dms.handle_request(m, p);
+
 --
 -- References, descriptors, identities
 --
@@ -118,6 +127,20 @@ RESET dms.unresolved_reference_status;
 SELECT request('POST', '/ed-fi/classPeriods', '{"classPeriodName": "first", "schoolReference": {"schoolId": 1}}');
 SELECT DocumentUuid AS school FROM dms.Document WHERE ResourceName = 'School' \gset
 SELECT request('DELETE', '/ed-fi/schools/' || :'school');
+-- All that refer to it are listed, with their numbers; the members stay in one
+-- order.
+SELECT DocumentUuid AS grade FROM dms.Document WHERE ResourceName = 'GradeLevelDescriptor' \gset
+SELECT status FROM dms.handle_request('POST', '/ed-fi/schools', '{}', '{"schoolId": 8, "nameOfInstitution": "S", "gradeLevels": [{"gradeLevelDescriptor": "uri://ed-fi.org/GradeLevelDescriptor#Tenth grade"}]}');
+SELECT request('DELETE', '/ed-fi/gradeLevelDescriptors/' || :'grade');
+SELECT DocumentUuid AS other FROM dms.Document ORDER BY DocumentId DESC LIMIT 1 \gset
+SELECT status FROM dms.handle_request('POST', '/ed-fi/courses', '{}', '{"courseCode": "M", "courseTitle": "M", "numberOfParts": 1, "educationOrganizationReference": {"educationOrganizationId": 8}}');
+SELECT status FROM dms.handle_request('POST', '/ed-fi/classPeriods', '{}', '{"classPeriodName": "first", "schoolReference": {"schoolId": 8}}');
+SELECT status FROM dms.handle_request('POST', '/ed-fi/classPeriods', '{}', '{"classPeriodName": "second", "schoolReference": {"schoolId": 8}}');
+SELECT body ->> 'detail', body -> 'errors', body -> 'dependents' FROM dms.handle_request('DELETE', '/ed-fi/schools/' || :'other');
+SELECT count(dms.delete_document(r.referencingdocumentuuid)) FROM dms.referencing_documents(:'other') AS r;
+SELECT status FROM dms.handle_request('DELETE', '/ed-fi/schools/' || :'other');
+-- A descriptor never changes its identity, also not as a document like others.
+SELECT request('PUT', '/ed-fi/gradeLevelDescriptors/' || :'grade', json_build_object('id', :'grade', 'namespace', 'uri://ed-fi.org/GradeLevelDescriptor', 'codeValue', 'Ninth grade', 'shortDescription', '9')::text);
 SELECT request('POST', '/ed-fi/classPeriods', '{"classPeriodName": "second", "schoolReference": {"schoolId": 1}}');
 SELECT DocumentUuid AS second FROM dms.Document ORDER BY DocumentId DESC LIMIT 1 \gset
 SELECT request('PUT', '/ed-fi/classPeriods/' || :'second', json_build_object('id', :'second', 'classPeriodName', 'first', 'schoolReference', json_build_object('schoolId', 1))::text);

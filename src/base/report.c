@@ -58,6 +58,11 @@ static const ProblemCaseInfo problem_cases[] = {
 		"bad-request:parameter-validation-failed",
 		"Parameter Validation Failed", "A parameter is not valid."
 	},
+	[PROBLEM_PAGING] = {
+		ERRCODE_INVALID_PARAMETER_VALUE, 400,
+		"bad-request:parameter-validation-failed",
+		"Parameter Validation Failed", "A parameter of the query is not valid."
+	},
 	[PROBLEM_QUERY_FIELD] = {
 		ERRCODE_INVALID_PARAMETER_VALUE, 400, "bad-request", "Bad Request",
 		"The query names fields that this resource cannot be queried by."
@@ -328,10 +333,21 @@ AppendErrors(StringInfo out, const Problem *problem)
 }
 
 /* Returns the HTTP status of a case. */
-static int
-StatusOf(ProblemCase kind)
+int
+ProblemStatus(ProblemCase kind)
 {
 	return kind == PROBLEM_UNRESOLVED_REFERENCE ? unresolved_status : problem_cases[kind].status;
+}
+
+/*
+ * Returns the content type of a body.  Existing clients expect plain JSON for two
+ * cases.
+ */
+const char *
+ProblemContentType(ProblemCase kind)
+{
+	return kind == PROBLEM_METHOD || kind == PROBLEM_PAGING ?
+		"application/json; charset=utf-8" : "application/problem+json";
 }
 
 /* Returns the case of an error that was raised here; -1 for any other. */
@@ -351,16 +367,14 @@ ProblemRaised(const ErrorData *error)
 	return CaseOfError(error) >= 0;
 }
 
-/* Append the start of a body: the members that depend on nothing but the case. */
+/* Append the members that depend on nothing but the case. */
 static void
 AppendCase(StringInfo out, ProblemCase kind)
 {
 	const ProblemCaseInfo *info = &problem_cases[kind];
 
-	appendStringInfoString(out, "{\"detail\": ");
-	escape_json(out, info->detail);
 	appendStringInfo(out, ", \"type\": \"urn:ed-fi:api:%s\", \"title\": \"%s\", \"status\": %d",
-					 info->type, info->title, StatusOf(kind));
+					 info->type, info->title, ProblemStatus(kind));
 }
 
 /* Append "correlationId": id. */
@@ -371,45 +385,71 @@ AppendCorrelationId(StringInfo out, const char *correlation_id)
 	escape_json(out, correlation_id);
 }
 
-/* Returns the problem body, and sets its status; the correlation id may be NULL. */
+#define BODY_START "{\"detail\": "
+
+/* Returns the problem body; the correlation id may be NULL. */
 char *
-ProblemBody(Problem *problem, const char *correlation_id, int *status)
+ProblemBody(Problem *problem, const char *correlation_id)
 {
 	StringInfoData out;
 
-	*status = StatusOf(problem->kind);
 	list_sort(problem->findings, CompareFindings);
 	initStringInfo(&out);
+	appendStringInfoString(&out, BODY_START);
+	escape_json(&out, problem->detail ? problem->detail : problem_cases[problem->kind].detail);
 	AppendCase(&out, problem->kind);
 	if (correlation_id != NULL)
 		AppendCorrelationId(&out, correlation_id);
 	AppendValidationErrors(&out, problem->findings);
 	AppendErrors(&out, problem);
+	if (problem->dependents != NULL)
+		appendStringInfo(&out, ", \"dependents\": %s", problem->dependents);
 	appendStringInfoChar(&out, '}');
 	return out.data;
 }
 
+/* Returns the length of a JSON string, with its quotes; 0 if it is none. */
+static size_t
+JsonStringLength(const char *json)
+{
+	size_t		len = 1;
+
+	if (json[0] != '"')
+		return 0;
+	while (json[len] != '"')
+	{
+		if (json[len] == '\\')
+			len++;
+		if (json[len] == '\0')
+			return 0;
+		len++;
+	}
+	return len + 1;
+}
+
 /*
- * Returns the problem body of an error that was raised here, and sets its status;
- * NULL for other errors.  Its DETAIL is the body without the correlation id.
+ * Returns the problem body of an error that was raised here, and sets its case;
+ * NULL for other errors.  Its DETAIL is the body without the correlation id, which
+ * comes after the members of the case.
  */
 char *
-ProblemBodyOfError(const ErrorData *error, const char *correlation_id, int *status)
+ProblemBodyOfError(const ErrorData *error, const char *correlation_id, ProblemCase *kind)
 {
-	int			kind = CaseOfError(error);
+	int			found = CaseOfError(error);
+	size_t		start = strlen(BODY_START);
 	StringInfoData out;
-	int			begin;
 
-	if (kind < 0 || error->detail == NULL)
+	if (found < 0 || error->detail == NULL || strncmp(error->detail, BODY_START, start) != 0)
 		return NULL;
-	*status = StatusOf(kind);
+	*kind = found;
 	initStringInfo(&out);
-	AppendCase(&out, kind);
-	begin = out.len;
-	if (strncmp(error->detail, out.data, begin) != 0)
+	appendBinaryStringInfo(&out, error->detail, start + JsonStringLength(error->detail + start));
+	AppendCase(&out, *kind);
+	start = out.len;
+	if (strncmp(error->detail, out.data, start) != 0)
 		return NULL;
 	AppendCorrelationId(&out, correlation_id);
-	appendStringInfoString(&out, error->detail + begin);
+	appendStringInfoString(&out, error->detail + start);
 	return out.data;
 }
 
@@ -440,8 +480,7 @@ void
 ProblemRaise(Problem *problem, const char *format,...)
 {
 	char	   *message;
-	int			status;
-	char	   *body = ProblemBody(problem, NULL, &status);
+	char	   *body = ProblemBody(problem, NULL);
 
 	FORMAT_INTO(message, format);
 	ereport_domain(ERROR, domains[problem->kind],

@@ -31,6 +31,7 @@ typedef enum ProblemCase
 	PROBLEM_KEY_CHANGE,
 	PROBLEM_CASCADE_EQUALITY,
 	PROBLEM_ARGUMENT,
+	PROBLEM_PAGING,
 	PROBLEM_QUERY_FIELD,
 	PROBLEM_QUERY_VALUE,
 	PROBLEM_UNRESOLVED_DESCRIPTOR,
@@ -64,6 +65,9 @@ typedef struct Problem
 	ProblemCase kind;
 	int			count;			/* findings, also those beyond the limit */
 	List	   *findings;		/* of Finding, in the order found */
+	const char *detail;			/* a sentence, instead of that of the case */
+	const char *dependents;		/* member "dependents", a JSON array; NULL:
+								 * none */
 	const char *hint;
 	const ErrorData *cause;		/* raised before; its object names are kept */
 } Problem;
@@ -77,9 +81,11 @@ extern void ProblemNote(Problem *problem,
 extern void ProblemRaise(Problem *problem, const char *format,...)
 			pg_attribute_printf(2, 3) pg_attribute_noreturn();
 extern bool ProblemRaised(const ErrorData *error);
-extern char *ProblemBody(Problem *problem, const char *correlation_id, int *status);
+extern int	ProblemStatus(ProblemCase kind);
+extern const char *ProblemContentType(ProblemCase kind);
+extern char *ProblemBody(Problem *problem, const char *correlation_id);
 extern char *ProblemBodyOfError(const ErrorData *error, const char *correlation_id,
-								int *status);
+								ProblemCase *kind);
 extern void ReportError(ProblemCase kind, const char *hint,
 						const char *format,...)
 			pg_attribute_printf(3, 4) pg_attribute_noreturn();

@@ -79,11 +79,13 @@ RefuseId(const JNode *body)
 			continue;
 		if (problem == NULL)
 			problem = ProblemNew(PROBLEM_BODY_NOT_VALID);
-		ProblemAt(problem, JsonTreePath(child),
-				  "must not be given: the id of a document is assigned by the store.");
+		ProblemNote(problem, "\"%s\" must not be given: the id of a document is assigned by the store.",
+					child->name);
 	}
-	if (problem != NULL)
-		ProblemRaise(problem, "document is not valid");
+	if (problem == NULL)
+		return;
+	problem->detail = "The document has an id, which a new document must not have.";
+	ProblemRaise(problem, "document is not valid");
 }
 
 /* Remove the "id" from the body; *id is its text, or NULL if there is none. */

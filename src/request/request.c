@@ -332,12 +332,6 @@ RunGuarded(const Request *request, Response *response)
 	if (!ResponseOfError(response, error, request->correlation_id) &&
 		!FAULT_SKIP("raise_again"))
 		ReThrowError(error);
-	if (request->method == METHOD_DELETE && response->status == 404 &&
-		error->sqlerrcode == ERRCODE_DMS_NO_DOCUMENT)
-	{
-		ResponseInit(response);
-		response->status = 404;
-	}
 }
 
 /* Run a request whose key was claimed, and keep its answer. */

@@ -104,9 +104,15 @@ ReadPaging(const Request *request, Paging *paging)
 
 		if (i < 0)
 			continue;
+		if (!seen[i] && parameters[i].take(paging, given->value))
+		{
+			seen[i] = true;
+			continue;
+		}
+		problem->kind = PROBLEM_PAGING;
 		if (seen[i])
 			ProblemNote(problem, "%s must be given once.", parameters[i].name);
-		else if (!parameters[i].take(paging, given->value))
+		else
 			ProblemNote(problem, "%s must be %s.", parameters[i].name, parameters[i].rule);
 		seen[i] = true;
 	}

@@ -34,10 +34,10 @@ ResponseHeader(Response *response, const char *name, const char *value)
 
 /* Make a problem body the answer. */
 static void
-SetProblem(Response *response, int status, const char *body)
+SetProblem(Response *response, ProblemCase kind, const char *body)
 {
-	response->status = status;
-	ResponseHeader(response, "Content-Type", "application/problem+json");
+	response->status = ProblemStatus(kind);
+	ResponseHeader(response, "Content-Type", ProblemContentType(kind));
 	response->body = cstring_to_text(body);
 }
 
@@ -45,10 +45,7 @@ SetProblem(Response *response, int status, const char *body)
 void
 ResponseProblem(Response *response, Problem *problem, const char *correlation_id)
 {
-	int			status;
-	char	   *body = ProblemBody(problem, correlation_id, &status);
-
-	SetProblem(response, status, body);
+	SetProblem(response, problem->kind, ProblemBody(problem, correlation_id));
 }
 
 /*
@@ -58,13 +55,13 @@ ResponseProblem(Response *response, Problem *problem, const char *correlation_id
 bool
 ResponseOfError(Response *response, const ErrorData *error, const char *correlation_id)
 {
-	int			status;
-	char	   *body = ProblemBodyOfError(error, correlation_id, &status);
+	ProblemCase kind;
+	char	   *body = ProblemBodyOfError(error, correlation_id, &kind);
 
-	if (body == NULL || status >= 500)
+	if (body == NULL || ProblemStatus(kind) >= 500)
 		return false;
 	ResponseInit(response);
-	SetProblem(response, status, body);
+	SetProblem(response, kind, body);
 	return true;
 }
 

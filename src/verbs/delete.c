@@ -27,6 +27,7 @@
 #include "model/modelcache.h"
 #include "model/resourcemodels.h"
 #include "utils/builtins.h"
+#include "utils/json.h"
 #include "utils/memutils.h"
 #include "verbs/delete.h"
 #include "verbs/write.h"
@@ -42,17 +43,35 @@ typedef struct Delete
 	Precondition precondition;
 } Delete;
 
-/* Refuse to delete a document that others refer to, and list their resources. */
+/*
+ * Refuse to delete a document that others refer to.  The sentence names their
+ * resources, and programs find them with their numbers in a member of the problem.
+ */
 static void
 RefuseReferenced(const Delete *delete)
 {
 	Problem    *problem;
+	StringInfoData names;
+	StringInfoData dependents;
+	uint64		n = EdgesCountParents(delete->document_id);
 
-	if (EdgesCountParents(delete->document_id) == 0)
+	if (n == 0)
 		return;
+	initStringInfo(&names);
+	initStringInfo(&dependents);
+	for (uint64 i = 0; i < n; i++)
+	{
+		const char *resource = ResultName(i, 1);
+
+		appendStringInfo(&names, "%s%s", i == 0 ? "" : i + 1 == n ? " and " : ", ", resource);
+		appendStringInfoString(&dependents, i == 0 ? "[{\"resource\": " : ", {\"resource\": ");
+		escape_json(&dependents, resource);
+		appendStringInfo(&dependents, ", \"count\": " INT64_FORMAT "}", ResultInt64(i, 2));
+	}
+	appendStringInfoChar(&dependents, ']');
 	problem = ProblemNew(PROBLEM_STILL_REFERENCED);
-	for (uint64 i = 0; i < SPI_processed; i++)
-		ProblemNote(problem, "%s: %s", ResultText(i, 1), ResultText(i, 2));
+	problem->detail = psprintf("Documents of %s refer to this one.", names.data);
+	problem->dependents = dependents.data;
 	ProblemRaise(problem, "document is still referred to by other documents");
 }
 
@@ -115,13 +134,13 @@ RaiseViolated(const Delete *delete, const ErrorData *error)
 
 	problem->cause = error;
 	if (ResourceModelsOfForeignKey(error->constraint_name, error->schema_name, error->table_name) > 0)
-		ProblemNote(problem, "%s.%s at %s, although no edge tells so: run dms.audit().",
-					ResultName(0, 1), ResultName(0, 2),
-					PathOfConstraint(ModelCacheFind(ResultName(0, 1), ResultName(0, 2))->model,
-									 error->constraint_name));
+		problem->detail = psprintf("Documents of %s.%s refer to this one at %s, although no edge tells so: run dms.audit().",
+								   ResultName(0, 1), ResultName(0, 2),
+								   PathOfConstraint(ModelCacheFind(ResultName(0, 1), ResultName(0, 2))->model,
+													error->constraint_name));
 	else
-		ProblemNote(problem, "Constraint %s of %s.%s.", error->constraint_name,
-					error->schema_name, error->table_name);
+		problem->detail = psprintf("Rows of %s.%s refer to this document, by the constraint %s.",
+								   error->schema_name, error->table_name, error->constraint_name);
 	ProblemRaise(problem, "document is still referred to by other documents");
 }
 

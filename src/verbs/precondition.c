@@ -68,6 +68,10 @@ PreconditionCheckAbsent(const Precondition *precondition)
 void
 PreconditionRaiseGone(const Precondition *precondition, const pg_uuid_t *uuid)
 {
+	Problem    *problem;
+
 	PreconditionCheckAbsent(precondition);
-	ReportError(PROBLEM_NO_DOCUMENT, NULL, "there is no document %s", UuidText(uuid));
+	problem = ProblemNew(PROBLEM_NO_DOCUMENT);
+	problem->detail = psprintf("There is no document with the id %s.", UuidText(uuid));
+	ProblemRaise(problem, "there is no document %s", UuidText(uuid));
 }

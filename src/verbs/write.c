@@ -189,8 +189,8 @@ WriteRefuseKeyChange(const Write *write)
 	if (model->allow_identity_updates)
 		return;
 	problem = ProblemNew(PROBLEM_KEY_CHANGE);
-	ProblemNote(problem, "Identifying values of %s cannot be changed. Delete the document and create it anew.",
-				model->resource);
+	problem->detail = psprintf("Identifying values of %s cannot be changed. Delete the document and create it anew.",
+							   model->resource);
 	ProblemRaise(problem, "identity of %s cannot be changed", model->resource);
 }
 

@@ -81,14 +81,14 @@ sub test_races
 SELECT kind, status, body ->> 'type', count(*) FROM answer
 WHERE (kind, status, coalesce(body ->> 'type', '')) NOT IN (VALUES
 	('create referenced', 201, ''), ('create referenced', 200, ''),
-	('delete referenced', 204, ''), ('delete referenced', 404, ''),
+	('delete referenced', 204, ''), ('delete referenced', 404, 'urn:ed-fi:api:not-found'),
 	('delete referenced', 409, 'urn:ed-fi:api:data-conflict:dependent-item-exists'),
 	('create referencing', 201, ''), ('create referencing', 200, ''),
 	('create referencing', $status, 'urn:ed-fi:api:data-conflict:unresolved-reference'),
 	('update referencing', 204, ''), ('update referencing', 404, 'urn:ed-fi:api:not-found'),
 	('update referencing', $status, 'urn:ed-fi:api:data-conflict:unresolved-reference'),
 	('update referencing', 409, 'urn:ed-fi:api:identity-conflict'),
-	('delete referencing', 204, ''), ('delete referencing', 404, ''))
+	('delete referencing', 204, ''), ('delete referencing', 404, 'urn:ed-fi:api:not-found'))
 GROUP BY 1, 2, 3
 SQL
 	is($wrong, '', "races-$status: only answers that others may be the reason for");
