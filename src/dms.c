@@ -13,6 +13,7 @@
 #include "cascade/locks.h"
 #include "document/body.h"
 #include "document/verify.h"
+#include "engine/keyaccess.h"
 #include "engine/keyscan.h"
 #include "engine/ownercode.h"
 #include "engine/restrict.h"
@@ -32,6 +33,7 @@ void
 _PG_init(void)
 {
 	StoreInit();
+	KeyAccessInit();
 	SessionInit();
 	KeyScanInit();
 	SafeFunctionInit();

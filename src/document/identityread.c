@@ -84,6 +84,7 @@ PrepareScan(const Resource *resource, const ProjectionModel *projection)
 		step->table.schema = join->schema;
 		step->table.name = join->table;
 		step->table.nkeys = 1;
+		step->table.context = resource->context;
 		step->table.nrequired = 1;
 		step->table.columns = palloc(sizeof(char *) * most);
 		step->table.types = palloc(sizeof(Oid) * most);
@@ -161,7 +162,7 @@ Follow(const StoredRows *before, int column, const StoredRows *rows)
 static bool
 ReadStep(const JoinScan *scan, int i, StoredRows *rows, int **follow)
 {
-	const JoinStep *step = &scan->steps[i];
+	JoinStep   *step = &scan->steps[i];
 	const StoredRows *before = &rows[step->from];
 	int			n;
 	int64	   *ids = IdsInColumn(before, step->from_column, &n);

@@ -58,6 +58,7 @@ typedef struct KeyedTable
 	MemoryContext context;		/* of the statements; NULL means
 								 * TopMemoryContext */
 	KeyedStatement *statements;
+	struct KeyAccess *access;	/* see keyaccess.c; NULL at first */
 } KeyedTable;
 
 #define KEYED_TABLE_MAX_SEARCH 4

@@ -24,6 +24,7 @@
 #include "catalog/pg_index.h"
 #include "catalog/pg_type.h"
 #include "engine/datums.h"
+#include "engine/keyaccess.h"
 #include "engine/keyscan.h"
 #include "engine/ownercode.h"
 #include "engine/result.h"
@@ -31,6 +32,7 @@
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
+#include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -188,16 +190,34 @@ OpenUsable(const KeyScan *scan, Oid id)
 	if (!OidIsValid(id))
 		return NULL;
 	index = index_open(id, AccessShareLock);
+	KeyAccessWatch(id);
 	if (LeadsTo(scan, index))
 		return index;
 	index_close(index, AccessShareLock);
 	return NULL;
 }
 
-/* Open an index to scan, preferably the primary key; returns NULL if there is none. */
+/* Open the index that an earlier call found; returns NULL if that is not known any more. */
 static Relation
-OpenIndex(const KeyScan *scan)
+OpenKeptIndex(const KeyScan *scan)
 {
+	Oid			id;
+
+	if (!KeyAccessHolds(scan->table) || !OidIsValid(scan->table->access->index))
+		return NULL;
+	id = scan->table->access->index;
+	LockRelationOid(id, AccessShareLock);
+	if (KeyAccessHolds(scan->table))
+		return index_open(id, NoLock);
+	UnlockRelationOid(id, AccessShareLock);
+	return NULL;
+}
+
+/* Find an index to scan, preferably the primary key; returns NULL if there is none. */
+static Relation
+FindIndex(const KeyScan *scan)
+{
+	uint64		changes = KeyAccessChanges();
 	List	   *ids = RelationGetIndexList(scan->relation);
 	Oid			primary = scan->relation->rd_pkindex;
 	Relation	found = OpenUsable(scan, primary);
@@ -209,7 +229,20 @@ OpenIndex(const KeyScan *scan)
 			found = OpenUsable(scan, lfirst_oid(cell));
 	}
 	list_free(ids);
+
+	/* Whether an index with indcheckxmin can be used depends on the snapshot. */
+	if (found != NULL && !found->rd_index->indcheckxmin)
+		KeyAccessKeepIndex(scan->table, found, changes);
 	return found;
+}
+
+/* Open an index to scan; returns NULL if there is none. */
+static Relation
+OpenIndex(const KeyScan *scan)
+{
+	Relation	kept = OpenKeptIndex(scan);
+
+	return kept != NULL ? kept : FindIndex(scan);
 }
 
 /* Append the row in the slot to rows; the scratch row has space for all columns. */
@@ -234,27 +267,70 @@ TakeRow(const KeyScan *scan, StoredRows *scratch, StoredRows *rows)
 }
 
 /*
+ * Open the table that an earlier call found.  Returns false if it has to be found
+ * out again whether the table can be accessed directly.
+ */
+static bool
+OpenKept(KeyScan *scan, LOCKMODE lock, AclMode rights)
+{
+	const KeyedTable *table = scan->table;
+	Oid			id;
+
+	if (!KeyAccessHolds(table) || !KeyAccessAllows(table, rights) || ExecutorCheckPerms_hook != NULL)
+		return false;
+	id = table->access->relation;
+	LockRelationOid(id, lock);
+	if (!KeyAccessHolds(table) && !FAULT_SKIP("kept_table"))
+	{
+		UnlockRelationOid(id, lock);
+		return false;
+	}
+	scan->relation = table_open(id, NoLock);
+	memcpy(scan->columns, table->access->columns, sizeof(AttrNumber) * table->ncolumns);
+	return true;
+}
+
+/* Open a table by its name; returns false if it must not be accessed directly. */
+static bool
+OpenByName(KeyScan *scan, LOCKMODE lock, AclMode rights)
+{
+	KeyedTable *table = scan->table;
+	RangeVar   *name = makeRangeVar(unconstify(char *, table->schema),
+									unconstify(char *, table->name), -1);
+	uint64		changes = KeyAccessChanges();
+
+	scan->relation = table_openrv(name, lock);
+	KeyAccessWatch(RelationGetRelid(scan->relation));
+	if (!IsPlainlyUsable(scan->relation, rights) || !FindColumns(scan->relation, table, scan->columns))
+		return false;
+	KeyAccessKeep(table, scan->relation, scan->columns, changes);
+
+	/* Whether row-level security applies depends on more than catalogs. */
+	if (KeyAccessHolds(table) && !scan->relation->rd_rel->relrowsecurity)
+		KeyAccessKeepRole(table, rights);
+	return true;
+}
+
+/*
  * Open a table and find its columns; returns false if access to it must be left to
  * SQL.  A lock that was taken is kept in either case.
  */
 bool
-KeyScanOpen(KeyScan *scan, const KeyedTable *table, LOCKMODE lock, AclMode rights)
+KeyScanOpen(KeyScan *scan, KeyedTable *table, LOCKMODE lock, AclMode rights)
 {
-	RangeVar   *name = makeRangeVar(unconstify(char *, table->schema),
-									unconstify(char *, table->name), -1);
+	bool		able;
 
 	memset(scan, 0, sizeof(KeyScan));
 	if (!direct_access)
 		return false;
 	scan->table = table;
-	scan->relation = table_openrv(name, lock);
+	scan->columns = palloc(sizeof(AttrNumber) * table->ncolumns);
+	able = OpenKept(scan, lock, rights) || OpenByName(scan, lock, rights);
 	if (OwnerCodeApplies())
 		OwnerCodeCheckTable(RelationGetRelid(scan->relation));
-	scan->columns = palloc(sizeof(AttrNumber) * table->ncolumns);
-	if (IsPlainlyUsable(scan->relation, rights) && FindColumns(scan->relation, table, scan->columns))
-		return true;
-	KeyScanClose(scan);
-	return false;
+	if (!able)
+		KeyScanClose(scan);
+	return able;
 }
 
 /* Start the scan with the keys that were added. */
@@ -414,7 +490,7 @@ ReadScan(KeyScan *scan, StoredRows *rows)
 
 /* Read rows by key without a statement; returns false if that cannot be done. */
 static bool
-ReadKeys(const KeyedTable *table, const Datum *keys, bool any, StoredRows *rows)
+ReadKeys(KeyedTable *table, const Datum *keys, bool any, StoredRows *rows)
 {
 	KeyScan		scan;
 	bool		able;
@@ -434,7 +510,7 @@ ReadKeys(const KeyedTable *table, const Datum *keys, bool any, StoredRows *rows)
  * initialized rows; values are allocated in the current memory context.
  */
 bool
-KeyScanTryIds(const KeyedTable *table, const int64 *ids, int n, StoredRows *rows)
+KeyScanTryIds(KeyedTable *table, const int64 *ids, int n, StoredRows *rows)
 {
 	KeyScan		scan;
 	bool		able;

@@ -18,7 +18,7 @@
 /* An open table, and a scan of it; slot holds the current row. */
 typedef struct KeyScan
 {
-	const KeyedTable *table;
+	KeyedTable *table;
 	Relation	relation;
 	AttrNumber *columns;		/* numbers of table->columns */
 	Relation	index;
@@ -32,11 +32,11 @@ typedef struct KeyScan
 } KeyScan;
 
 extern void KeyScanInit(void);
-extern bool KeyScanOpen(KeyScan *scan, const KeyedTable *table, LOCKMODE lock, AclMode rights);
+extern bool KeyScanOpen(KeyScan *scan, KeyedTable *table, LOCKMODE lock, AclMode rights);
 extern bool KeyScanBeginIds(KeyScan *scan, const int64 *ids, int n);
 extern bool KeyScanNext(KeyScan *scan);
 extern void KeyScanClose(KeyScan *scan);
-extern bool KeyScanTryIds(const KeyedTable *table, const int64 *ids, int n, StoredRows *rows);
+extern bool KeyScanTryIds(KeyedTable *table, const int64 *ids, int n, StoredRows *rows);
 extern void KeyScanRead(KeyedTable *table, const Datum *keys, StoredRows *rows);
 extern void KeyScanReadAny(KeyedTable *table, Datum array, StoredRows *rows);
 extern void KeyScanReadIds(KeyedTable *table, const int64 *ids, int n, StoredRows *rows);

@@ -1,0 +1,209 @@
+-- Reads keep what they find out about tables: which table a name means, its
+-- columns, its index, and the privileges of roles.  All of it is found out anew
+-- after a change.  Every check reads twice before the change, so that something
+-- is kept.
+\set database :DBNAME
+SET client_min_messages = warning;
+DROP DATABASE IF EXISTS dms_kept;
+CREATE DATABASE dms_kept TEMPLATE template0 ENCODING 'UTF8';
+\c dms_kept
+SET client_min_messages = warning;
+\pset format unaligned
+\pset tuples_only
+CREATE EXTENSION dms;
+\getenv top PG_ABS_SRCDIR
+\set file :top /examples/schemas/school.json
+\set school `cat :'file'`
+SELECT dms.deploy_schema(:'school') IS NOT NULL AS deployed;
+SELECT count(dms.upsert_document('ed-fi', 'gradeLevelDescriptors', json_build_object('namespace',
+	'uri://ed-fi.org/GradeLevelDescriptor', 'codeValue', n::text, 'shortDescription', n::text))) FROM generate_series(1, 2) AS n;
+SELECT count(dms.upsert_document('ed-fi', 'schools', json_build_object('schoolId', n, 'nameOfInstitution', 'School',
+	'gradeLevels', json_build_array(json_build_object('gradeLevelDescriptor', 'uri://ed-fi.org/GradeLevelDescriptor#1')))))
+FROM generate_series(1, 2) AS n;
+CREATE TABLE known AS
+SELECT DocumentUuid AS id FROM dms.Document JOIN edfi.School USING (DocumentId) WHERE SchoolId = 1;
+CREATE ROLE dms_kept_reader;
+CREATE ROLE dms_kept_group;
+SELECT dms.grant_access('dms_kept_reader', 'reader');
+GRANT SELECT ON known TO dms_kept_reader;
+
+-- What a read shows: the name, and the grade levels.
+CREATE FUNCTION shown() RETURNS text LANGUAGE sql BEGIN ATOMIC
+	SELECT concat_ws(' ', d ->> 'nameOfInstitution', d #>> '{gradeLevels,0,gradeLevelDescriptor}')
+	FROM known, dms.get_document(id) AS d;
+END;
+SELECT shown();
+SELECT shown();
+
+-- A column is dropped and comes back in another place.
+BEGIN;
+ALTER TABLE edfi.School RENAME COLUMN nameofinstitution TO before;
+ALTER TABLE edfi.School ADD COLUMN nameofinstitution varchar(75);
+UPDATE edfi.School SET nameofinstitution = 'In another place';
+SELECT shown();
+SELECT shown();
+ROLLBACK;
+SELECT shown();
+-- Or with another type: nothing is read as what it is not.
+BEGIN;
+ALTER TABLE edfi.School RENAME COLUMN nameofinstitution TO before;
+ALTER TABLE edfi.School ADD COLUMN nameofinstitution integer DEFAULT 7;
+SELECT shown();
+ROLLBACK;
+SELECT shown();
+
+-- Another table has the name.
+BEGIN;
+ALTER TABLE edfi.School RENAME TO before;
+CREATE TABLE edfi.School (LIKE edfi.before INCLUDING ALL);
+INSERT INTO edfi.School SELECT * FROM edfi.before;
+UPDATE edfi.School SET nameofinstitution = 'In another table';
+SELECT shown();
+SELECT shown();
+ROLLBACK;
+SELECT shown();
+-- Another schema has the name of its schema.
+BEGIN;
+ALTER SCHEMA edfi RENAME TO before;
+CREATE SCHEMA edfi;
+DO $$ BEGIN
+	EXECUTE (SELECT string_agg(format('CREATE TABLE edfi.%I (LIKE before.%1$I INCLUDING ALL)', relname), ';')
+		FROM pg_class WHERE relnamespace = 'before'::regnamespace AND relkind = 'r');
+END $$;
+INSERT INTO edfi.School SELECT * FROM before.School;
+UPDATE edfi.School SET nameofinstitution = 'In another schema';
+SELECT shown();
+SELECT shown();
+ROLLBACK;
+SELECT shown();
+-- A view has the name.
+BEGIN;
+ALTER TABLE edfi.School RENAME TO before;
+CREATE VIEW edfi.School AS SELECT * FROM edfi.before;
+SELECT shown();
+ROLLBACK;
+SELECT shown();
+
+-- Another table inherits from it.
+BEGIN;
+CREATE TABLE heir () INHERITS (edfi.SchoolGradeLevel);
+INSERT INTO heir SELECT School_DocumentId, Ordinal - 1, DocumentId
+FROM edfi.SchoolGradeLevel, dms.Descriptor WHERE CodeValue = '2';
+SELECT shown();
+SELECT shown();
+ROLLBACK;
+SELECT shown();
+
+-- The index is dropped, is not valid, or is built anew.
+BEGIN;
+ALTER TABLE edfi.SchoolGradeLevel DROP CONSTRAINT schoolgradelevel_pk CASCADE;
+SELECT shown();
+ROLLBACK;
+SELECT shown();
+BEGIN;
+UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'edfi.schoolgradelevel_pk'::regclass;
+SELECT shown();
+ROLLBACK;
+REINDEX INDEX edfi.schoolgradelevel_pk;
+SELECT shown();
+REINDEX TABLE CONCURRENTLY edfi.SchoolGradeLevel;
+SELECT shown();
+TRUNCATE edfi.SchoolGradeLevel;
+SELECT shown();
+UPDATE edfi.School SET nameofinstitution = 'Changed';
+SELECT shown();
+
+-- Privileges are those of the role that calls, at the time of the call.
+\set VERBOSITY terse
+ALTER FUNCTION shown() OWNER TO dms_kept_reader;
+SET ROLE dms_kept_reader;
+SELECT shown();
+SELECT shown();
+RESET ROLE;
+REVOKE SELECT ON edfi.School FROM dms_kept_reader;
+SELECT shown();
+SET ROLE dms_kept_reader;
+SELECT shown();
+RESET ROLE;
+-- By column.
+GRANT SELECT (documentid) ON edfi.School TO dms_kept_reader;
+SET ROLE dms_kept_reader;
+SELECT shown();
+RESET ROLE;
+-- By membership.
+GRANT SELECT ON edfi.School TO dms_kept_group;
+GRANT dms_kept_group TO dms_kept_reader;
+SET ROLE dms_kept_reader;
+SELECT shown();
+SELECT shown();
+RESET ROLE;
+REVOKE dms_kept_group FROM dms_kept_reader;
+SET ROLE dms_kept_reader;
+SELECT shown();
+RESET ROLE;
+GRANT SELECT ON edfi.School TO dms_kept_reader;
+SET ROLE dms_kept_reader;
+SELECT shown();
+SELECT shown();
+RESET ROLE;
+-- On the schema.
+REVOKE USAGE ON SCHEMA edfi FROM dms_kept_reader;
+SET ROLE dms_kept_reader;
+SELECT shown();
+RESET ROLE;
+GRANT USAGE ON SCHEMA edfi TO dms_kept_reader;
+-- Row-level security.
+SET ROLE dms_kept_reader;
+SELECT shown();
+RESET ROLE;
+ALTER TABLE edfi.School ENABLE ROW LEVEL SECURITY;
+SET ROLE dms_kept_reader;
+SELECT shown() = '' AS invisible;
+RESET ROLE;
+SELECT shown();
+ALTER ROLE dms_kept_reader BYPASSRLS;
+SET ROLE dms_kept_reader;
+SELECT shown();
+RESET ROLE;
+ALTER ROLE dms_kept_reader NOBYPASSRLS;
+SET ROLE dms_kept_reader;
+SELECT shown() = '' AS invisible;
+RESET ROLE;
+CREATE POLICY second ON edfi.School FOR SELECT USING (schoolid = 2);
+SET ROLE dms_kept_reader;
+SELECT shown() = '' AS invisible;
+RESET ROLE;
+DROP POLICY second ON edfi.School;
+ALTER TABLE edfi.School DISABLE ROW LEVEL SECURITY;
+SET ROLE dms_kept_reader;
+SELECT shown();
+RESET ROLE;
+
+-- A superuser who is none any more.
+ALTER ROLE dms_kept_group SUPERUSER;
+SET ROLE dms_kept_group;
+SELECT dms.get_document(id) ->> 'schoolId' FROM known;
+SELECT dms.get_document(id) ->> 'schoolId' FROM known;
+RESET ROLE;
+SELECT dms.grant_access('dms_kept_group', 'reader');
+REVOKE SELECT ON edfi.School FROM dms_kept_group;
+GRANT SELECT ON known TO dms_kept_group;
+ALTER ROLE dms_kept_group NOSUPERUSER;
+SET ROLE dms_kept_group;
+SELECT dms.get_document(id) ->> 'schoolId' FROM known;
+RESET ROLE;
+
+-- An error in between leaves nothing wrong behind.
+BEGIN;
+SAVEPOINT before;
+ALTER TABLE edfi.School RENAME COLUMN nameofinstitution TO before;
+SELECT shown();
+ROLLBACK TO before;
+SELECT shown();
+COMMIT;
+SELECT shown();
+
+\c :database
+DROP DATABASE dms_kept;
+DROP ROLE dms_kept_reader;
+DROP ROLE dms_kept_group;
