@@ -317,6 +317,24 @@ Answer(void *arg)
 }
 
 /*
+ * Answer that the caller may not read what the request is about.  Reads run with the
+ * rights of the caller.  Writes run with those of the owner of the store, so an error
+ * about rights is then no fault of the caller's.
+ */
+static bool
+RefuseRead(const Request *request, const ErrorData *error, Response *response)
+{
+	Problem    *problem = ProblemNew(PROBLEM_NOT_PERMITTED);
+
+	if (RequestIsWrite(request) || error->sqlerrcode != ERRCODE_INSUFFICIENT_PRIVILEGE)
+		return false;
+	ResponseInit(response);
+	ProblemNote(problem, "%s", error->message);
+	ResponseProblem(response, problem, request->correlation_id);
+	return true;
+}
+
+/*
  * Run the request in a subtransaction.  A client's mistake becomes the answer, and
  * everything else that the request did is undone.
  */
@@ -330,6 +348,7 @@ RunGuarded(const Request *request, Response *response)
 	if (error == NULL)
 		return;
 	if (!ResponseOfError(response, error, request->correlation_id) &&
+		!RefuseRead(request, error, response) &&
 		!FAULT_SKIP("raise_again"))
 		ReThrowError(error);
 }

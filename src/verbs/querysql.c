@@ -14,10 +14,12 @@
 #include "catalog/pg_type.h"
 #include "document/document.h"
 #include "engine/datums.h"
+#include "engine/store.h"
 #include "miscadmin.h"
 #include "model/value.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
+#include "utils/rls.h"
 #include "verbs/querysql.h"
 
 #define EQUALS " OPERATOR(pg_catalog.=) "
@@ -62,6 +64,7 @@ AppendIds(QuerySql *sql, const char *alias, const char *column, const IdRange *r
 	{
 		int64		id = IdSetFind(sql->terms->found, &sql->terms->ids[range->first + i]);
 
+		CHECK_FOR_INTERRUPTS();
 		if (id != 0)
 			ids[n++] = Int64GetDatum(id);
 	}
@@ -78,7 +81,10 @@ AppendValues(QuerySql *sql, const char *alias, const char *column,
 	if (type == VALUE_INT4)
 		type = VALUE_INT8;
 	for (int i = 0; i < given->nvalues; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
 		values[i] = ValueToDatum(given->values[i], strlen(given->values[i]), type);
+	}
 	return AppendComparison(sql, alias, column, values, given->nvalues,
 							ValueTypeOid(type), ValueArrayTypeOid(type));
 }
@@ -92,7 +98,10 @@ AppendUuids(QuerySql *sql, const FilterPath *given)
 	if (given->nvalues == 0)
 		return false;
 	for (int i = 0; i < given->nvalues; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
 		values[i] = DirectFunctionCall1(uuid_in, CStringGetDatum(given->values[i]));
+	}
 	appendStringInfoString(&sql->where,
 						   "r.documentid" EQUALS "ANY (" DOCUMENT_IDS_SQL);
 	AppendComparison(sql, "d", "documentuuid", values, given->nvalues, UUIDOID, UUIDARRAYOID);
@@ -242,6 +251,20 @@ AppendDiscriminator(QuerySql *sql)
 					 AddArg(sql, CStringGetTextDatum(name), TEXTOID));
 }
 
+/*
+ * Append that the row of the document is visible, if a policy on dms.Document can hide
+ * it.  Otherwise pages would have fewer documents than they can, and counts more than
+ * there are to be read.
+ */
+static void
+AppendVisible(QuerySql *sql)
+{
+	if (check_enable_rls(StoreTable(STORE_DOCUMENT), InvalidOid, true) != RLS_ENABLED)
+		return;
+	appendStringInfo(&sql->where, "%s EXISTS (" DOCUMENT_IDS_SQL "d.documentid" EQUALS "r.documentid)",
+					 sql->where.len > 0 ? " AND" : " WHERE");
+}
+
 /* Write the conditions in SQL. */
 QuerySql *
 QuerySqlMake(const QueryTerms *terms)
@@ -253,6 +276,7 @@ QuerySqlMake(const QueryTerms *terms)
 	AppendDiscriminator(sql);
 	for (int i = 0; i < terms->nconditions; i++)
 		AppendCondition(sql, &terms->conditions[i]);
+	AppendVisible(sql);
 	sql->nwhere = sql->nargs;
 	return sql;
 }
