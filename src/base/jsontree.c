@@ -63,6 +63,7 @@ AddNode(TreeBuilder *builder, JNodeKind kind)
 	bool		member = parent != NULL && parent->kind == JNODE_OBJECT;
 	JNode	   *node = JsonTreeAdd(parent, kind, member ? builder->name : NULL);
 
+	CHECK_FOR_INTERRUPTS();
 	if (parent == NULL)
 		builder->root = node;
 	return node;
@@ -94,7 +95,6 @@ CloseContainer(void *state)
 {
 	TreeBuilder *builder = state;
 
-	CHECK_FOR_INTERRUPTS();
 	builder->open = builder->open->parent;
 	JSON_ACTION_RETURN;
 }
@@ -176,6 +176,7 @@ CompareMembers(const void *a, const void *b)
 	const JNode *right = *(JNode *const *) b;
 	int			order = strcmp(left->name, right->name);
 
+	CHECK_FOR_INTERRUPTS();
 	return order != 0 ? order : left->index - right->index;
 }
 
@@ -254,6 +255,7 @@ FindDuplicates(JNode *root)
 
 	while (node != NULL && list_length(found) < MAX_DUPLICATES)
 	{
+		CHECK_FOR_INTERRUPTS();
 		if (node->kind == JNODE_OBJECT && HasDuplicates(node))
 			found = list_concat(found, DuplicatesOf(node));
 		if (node->first != NULL)
@@ -355,6 +357,7 @@ JsonTreeSelect(JNode *root, const char *path, List **nodes)
 	JNode	   *node = root;
 
 	check_stack_depth();
+	CHECK_FOR_INTERRUPTS();
 	path += *path == '$';
 	while (*path != '\0' && node != NULL)
 	{
@@ -434,6 +437,7 @@ JsonTreeCanonical(StringInfo out, const JNode *node,
 	bool		first = true;
 
 	check_stack_depth();
+	CHECK_FOR_INTERRUPTS();
 	switch (node->kind)
 	{
 		case JNODE_NULL:

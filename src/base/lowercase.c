@@ -79,13 +79,17 @@ LowerInvariant(const char *s, size_t len)
 {
 	StringInfoData out;
 	size_t		at = 0;
+	size_t		look = 0;		/* where to look for interrupts next */
 
 	initStringInfo(&out);
 	enlargeStringInfo(&out, (int) len);
 	while (at < len)
 	{
-		if ((at & 0x3FFF) == 0)
+		if (at >= look)
+		{
 			CHECK_FOR_INTERRUPTS();
+			look = at + 0x4000;
+		}
 		if (IS_HIGHBIT_SET(s[at]))
 			at += AppendLower(&out, s + at, len - at);
 		else

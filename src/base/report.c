@@ -5,11 +5,16 @@
 #include "postgres.h"
 
 #include "base/report.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
 #include "utils/guc.h"
 #include "utils/json.h"
 
 /* A thousand findings are enough for any body. */
 #define MAX_FINDINGS 1000
+
+/* Bytes of a path or message that are shown. */
+#define MAX_SHOWN 8192
 
 /* One thing that is wrong; without a path it concerns the whole request. */
 typedef struct Finding
@@ -211,21 +216,41 @@ ProblemNew(ProblemCase kind)
 	return problem;
 }
 
-/* Keep a finding, up to the limit. */
+/*
+ * Returns a text that can be shown: names and values of a request can be longer than
+ * anybody wants to read.
+ */
+static const char *
+Clip(const char *text)
+{
+	size_t		len = strlen(text);
+
+	if (len <= MAX_SHOWN)
+		return text;
+
+	return psprintf("%.*s...", pg_mbcliplen(text, (int) len, MAX_SHOWN), text);
+}
+
+/* Returns true if one more finding is listed, and counts it otherwise. */
+bool
+ProblemHasRoom(Problem *problem)
+{
+	CHECK_FOR_INTERRUPTS();
+	if (problem->count < MAX_FINDINGS)
+		return true;
+	problem->count++;
+	return false;
+}
+
+/* Keep a finding. */
 static void
 AddFinding(Problem *problem, const char *path, char *message)
 {
-	Finding    *finding;
+	Finding    *finding = palloc(sizeof(Finding));
 
-	if (problem->count++ >= MAX_FINDINGS)
-	{
-		pfree(message);
-		return;
-	}
-	finding = palloc(sizeof(Finding));
-	finding->number = problem->count;
-	finding->path = path;
-	finding->message = message;
+	finding->number = ++problem->count;
+	finding->path = path ? Clip(path) : NULL;
+	finding->message = Clip(message);
 	problem->findings = lappend(problem->findings, finding);
 }
 
@@ -248,9 +273,9 @@ AddFinding(Problem *problem, const char *path, char *message)
 		(target) = formatted.data; \
 	} while (0)
 
-/* Add a finding at a path.  The message is a whole sentence. */
+/* Add a finding at a path, for ProblemAt(). */
 void
-ProblemAt(Problem *problem, const char *path, const char *format,...)
+ProblemAdd(Problem *problem, const char *path, const char *format,...)
 {
 	char	   *message;
 
@@ -264,6 +289,8 @@ ProblemNote(Problem *problem, const char *format,...)
 {
 	char	   *message;
 
+	if (!ProblemHasRoom(problem))
+		return;
 	FORMAT_INTO(message, format);
 	AddFinding(problem, NULL, message);
 }
@@ -485,7 +512,7 @@ ProblemRaise(Problem *problem, const char *format,...)
 	FORMAT_INTO(message, format);
 	ereport_domain(ERROR, domains[problem->kind],
 				   (errcode(problem_cases[problem->kind].sqlstate),
-					errmsg_internal("%s", message),
+					errmsg_internal("%s", Clip(message)),
 					errdetail_internal("%s", body),
 					problem->hint ? errhint("%s", problem->hint) : 0,
 					KeepObjectNames(problem->cause)));

@@ -74,8 +74,19 @@ typedef struct Problem
 
 extern void ReportInit(void);
 extern Problem *ProblemNew(ProblemCase kind);
-extern void ProblemAt(Problem *problem, const char *path,
-					  const char *format,...) pg_attribute_printf(3, 4);
+extern bool ProblemHasRoom(Problem *problem);
+extern void ProblemAdd(Problem *problem, const char *path,
+					   const char *format,...) pg_attribute_printf(3, 4);
+
+/*
+ * Add a finding at a path.  The message is a whole sentence.  Past the limit neither
+ * the path nor the message is made: a body can have millions of faults.
+ */
+#define ProblemAt(problem, path, ...) \
+	do { \
+		if (ProblemHasRoom(problem)) \
+			ProblemAdd(problem, path, __VA_ARGS__); \
+	} while (0)
 extern void ProblemNote(Problem *problem,
 						const char *format,...) pg_attribute_printf(2, 3);
 extern void ProblemRaise(Problem *problem, const char *format,...)

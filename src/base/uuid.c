@@ -8,12 +8,18 @@
 #include <uuid/uuid.h>
 
 #include "base/uuid.h"
+#include "common/cryptohash.h"
+#include "common/sha1.h"
 #include "fmgr.h"
 #include "mb/pg_wchar.h"
+#include "miscadmin.h"
 #include "utils/builtins.h"
 
 PG_FUNCTION_INFO_V1(dms_uuid_v5);
 PG_FUNCTION_INFO_V1(dms_uuid_v7);
+
+/* Names with more bytes than this are hashed in parts of this size. */
+#define LONG_NAME ((size_t) 1024 * 1024)
 
 /* The counter of UUIDv7 has 12 bits; it starts with the highest one clear. */
 #define COUNTER_MAX 0x0fff
@@ -28,12 +34,39 @@ UuidName(Datum value)
 	return pg_server_to_any(string, strlen(string), PG_UTF8);
 }
 
+/*
+ * As UuidV5(), for a name that takes long enough to be canceled.  A short one is left
+ * to libuuid, because the first hash of OpenSSL in a session takes half a millisecond.
+ */
+static void
+UuidOfLongName(const unsigned char ns[UUID_LEN], const char *name, size_t len, pg_uuid_t *out)
+{
+	pg_cryptohash_ctx *context = pg_cryptohash_create(PG_SHA1);
+	uint8		digest[SHA1_DIGEST_LENGTH];
+	bool		good = pg_cryptohash_init(context) >= 0 && pg_cryptohash_update(context, ns, UUID_LEN) >= 0;
+
+	for (size_t at = 0; good && at < len; at += LONG_NAME)
+	{
+		CHECK_FOR_INTERRUPTS();
+		good = pg_cryptohash_update(context, (const uint8 *) name + at, Min(len - at, LONG_NAME)) >= 0;
+	}
+	if (!good || pg_cryptohash_final(context, digest, sizeof(digest)) < 0)
+		elog(ERROR, "could not compute SHA-1");
+	pg_cryptohash_free(context);
+	memcpy(out->data, digest, UUID_LEN);
+	out->data[6] = 0x50 | (out->data[6] & 0x0f);	/* version 5 */
+	out->data[8] = 0x80 | (out->data[8] & 0x3f);	/* variant of RFC 4122 */
+}
+
 /* Make the UUIDv5 of a name of any length, given as UTF-8. */
 void
 UuidV5(const unsigned char ns[UUID_LEN], const char *name, size_t len,
 	   pg_uuid_t *out)
 {
-	uuid_generate_sha1(out->data, ns, name, len);
+	if (len > LONG_NAME)
+		UuidOfLongName(ns, name, len, out);
+	else
+		uuid_generate_sha1(out->data, ns, name, len);
 }
 
 /* Read the system's clock. */

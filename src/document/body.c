@@ -75,6 +75,7 @@ RefuseId(const JNode *body)
 
 	foreach_child(child, body)
 	{
+		CHECK_FOR_INTERRUPTS();
 		if (pg_strcasecmp(child->name, "id") != 0)
 			continue;
 		if (problem == NULL)
@@ -101,6 +102,7 @@ TakeId(JNode *body, const char **id)
 		JNode	   *child = *link;
 		bool		exact = strcmp(child->name, "id") == 0;
 
+		CHECK_FOR_INTERRUPTS();
 		if (exact && child->kind != JNODE_NULL)
 			*id = child->kind == JNODE_STRING ? child->text : "";
 		if (exact)
@@ -194,6 +196,7 @@ HoldsNothing(const ResourceModel *model, int scope, const JNode *object)
 	{
 		const PropertyModel *property;
 
+		CHECK_FOR_INTERRUPTS();
 		if (child->kind == JNODE_NULL)
 			continue;
 		property = FindProperty(&model->scopes[scope], child->name);
@@ -213,12 +216,21 @@ OnlyEmptyObjects(const ResourceModel *model, int scope, const JNode *array)
 {
 	foreach_child(child, array)
 	{
+		CHECK_FOR_INTERRUPTS();
 		if (child->kind == JNODE_NULL)
 			continue;
 		if (child->kind != JNODE_OBJECT || !HoldsNothing(model, scope, child))
 			return false;
 	}
 	return true;
+}
+
+/* Order texts, for qsort(). */
+static int
+CompareTexts(const void *a, const void *b)
+{
+	CHECK_FOR_INTERRUPTS();
+	return strcmp(*(char *const *) a, *(char *const *) b);
 }
 
 /* Check that no two elements are equal, for "uniqueItems". */
@@ -236,7 +248,7 @@ CheckUniqueItems(BodyState *state, JNode *array)
 		JsonTreeCanonical(&text, child, NULL);
 		texts[n++] = text.data;
 	}
-	qsort(texts, n, sizeof(char *), pg_qsort_strcmp);
+	qsort(texts, n, sizeof(char *), CompareTexts);
 	for (int i = 1; i < n; i++)
 		if (strcmp(texts[i - 1], texts[i]) == 0)
 		{
@@ -259,6 +271,7 @@ CheckElements(BodyState *state, const PropertyModel *property, JNode *array)
 	{
 		JNode	   *child = *link;
 
+		CHECK_FOR_INTERRUPTS();
 		if (child->kind == JNODE_NULL)
 		{
 			*link = child->next;
@@ -377,6 +390,7 @@ CheckMember(BodyState *state, const ScopeModel *scope, JNode *node)
 {
 	const PropertyModel *property;
 
+	CHECK_FOR_INTERRUPTS();
 	if (node->kind == JNODE_NULL)
 		return false;
 	property = FindProperty(scope, node->name);
@@ -409,7 +423,6 @@ CheckMembers(BodyState *state, const ScopeModel *scope, JNode *object)
 {
 	JNode	  **link = &object->first;
 
-	CHECK_FOR_INTERRUPTS();
 	object->last = NULL;
 	while (*link != NULL)
 	{

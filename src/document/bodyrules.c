@@ -54,8 +54,11 @@ AllEqual(List *nodes, const JNode *value, bool descriptor)
 	ListCell   *cell;
 
 	foreach(cell, nodes)
+	{
+		CHECK_FOR_INTERRUPTS();
 		if (!SameValue(lfirst(cell), value, descriptor))
-		return false;
+			return false;
+	}
 	return true;
 }
 
@@ -90,6 +93,7 @@ CheckComplete(Problem *problem, const ReferenceModel *reference, JNode *body)
 	{
 		JNode	   *node = lfirst(cell);
 
+		CHECK_FOR_INTERRUPTS();
 		for (int i = 0; i < reference->nmembers; i++)
 			if (JsonTreeMember(node, reference->members[i].name) == NULL)
 				ProblemAt(problem, JsonTreePath(node), "is incomplete: %s is missing.",
@@ -105,6 +109,7 @@ CompareKeys(const void *a, const void *b)
 	const ElementKey *right = b;
 	int			order = strcmp(left->key, right->key);
 
+	CHECK_FOR_INTERRUPTS();
 	return order != 0 ? order : left->position - right->position;
 }
 
@@ -135,6 +140,7 @@ KeyOf(JNode *element, char **members, int nmembers)
 {
 	StringInfoData key;
 
+	CHECK_FOR_INTERRUPTS();
 	initStringInfo(&key);
 	for (int i = 0; i < nmembers; i++)
 	{
@@ -199,7 +205,6 @@ CheckUniqueness(Problem *problem, const UniquenessModel *uniqueness, JNode *body
 		ElementKey *keys = palloc(sizeof(ElementKey) * Max(array->nchildren, 1));
 		int			n = 0;
 
-		CHECK_FOR_INTERRUPTS();
 		foreach_child(child, array)
 		{
 			keys[n].element = child;
@@ -256,6 +261,7 @@ CheckReferenced(Problem *problem, const ReferenceModel *reference, JNode *body)
 	{
 		JNode	   *node = lfirst(cell);
 
+		CHECK_FOR_INTERRUPTS();
 		if (reference->descriptor)
 			CheckIdentifier(problem, node, node->text);
 		else

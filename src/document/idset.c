@@ -6,11 +6,13 @@
 
 #include "document/idset.h"
 #include "lib/qunique.h"
+#include "miscadmin.h"
 
 /* Compare entries, or a uuid with an entry, for qsort() and bsearch(). */
 static int
 CompareIds(const void *a, const void *b)
 {
+	CHECK_FOR_INTERRUPTS();
 	return memcmp(a, b, UUID_LEN);
 }
 

@@ -9,6 +9,7 @@
 #include "document/identity.h"
 #include "document/references.h"
 #include "engine/snapshot.h"
+#include "miscadmin.h"
 
 /*
  * Resolve all references and the identity of the body, in one lookup in the
@@ -115,6 +116,7 @@ NoteMemberDescriptors(Problem *problem, const FlatDocument *flat)
 	{
 		const ReferenceUse *use = &flat->uses[i];
 
+		CHECK_FOR_INTERRUPTS();
 		if (!IsMissing(use))
 			continue;
 		for (int j = 0; j < use->reference->nmembers; j++)

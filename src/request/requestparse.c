@@ -12,6 +12,7 @@
 #include "base/words.h"
 #include "lib/stringinfo.h"
 #include "mb/pg_wchar.h"
+#include "miscadmin.h"
 #include "request/requestparse.h"
 #include "utils/builtins.h"
 #include "utils/jsonb.h"
@@ -174,10 +175,14 @@ HeaderText(const JsonbValue *value)
 	/* A header that occurs several times may be passed as an array. */
 	initStringInfo(&all);
 	iterator = JsonbIteratorInit(value->val.binary.data);
-	while ((token = JsonbIteratorNext(&iterator, &element, true)) != WJB_DONE)
+	while (all.len <= REQUEST_MAX_HEADER &&
+		   (token = JsonbIteratorNext(&iterator, &element, true)) != WJB_DONE)
+	{
+		CHECK_FOR_INTERRUPTS();
 		if (token == WJB_ELEM && element.type == jbvString)
 			appendStringInfo(&all, "%s%.*s", all.len > 0 ? ", " : "",
 							 element.val.string.len, element.val.string.val);
+	}
 	return all.data;
 }
 
@@ -240,6 +245,7 @@ ParseHeaders(Request *request, Jsonb *headers)
 	iterator = JsonbIteratorInit(&headers->root);
 	while ((token = JsonbIteratorNext(&iterator, &value, true)) != WJB_DONE)
 	{
+		CHECK_FOR_INTERRUPTS();
 		if (token == WJB_KEY)
 		{
 			field = HeaderField(request, value.val.string.val, value.val.string.len);
@@ -321,8 +327,12 @@ RequestBodyIsBlank(const Request *request)
 	body = VARDATA_ANY(request->body);
 	len = VARSIZE_ANY_EXHDR(request->body);
 	for (int i = 0; i < len; i++)
+	{
+		if ((i & 0xFFFF) == 0)
+			CHECK_FOR_INTERRUPTS();
 		if (strchr(BLANKS, body[i]) == NULL)
 			return false;
+	}
 	return true;
 }
 
@@ -356,6 +366,7 @@ RequestBodyIsTooDeep(const Request *request)
 	while (depth <= MAX_NESTING && json_lex(lexer) == JSON_SUCCESS &&
 		   lexer->token_type != JSON_TOKEN_END)
 	{
+		CHECK_FOR_INTERRUPTS();
 		if (lexer->token_type == JSON_TOKEN_OBJECT_START ||
 			lexer->token_type == JSON_TOKEN_ARRAY_START)
 			depth++;

@@ -10,6 +10,7 @@
 #include "base/datetime.h"
 #include "base/report.h"
 #include "base/uuid.h"
+#include "miscadmin.h"
 #include "model/value.h"
 #include "verbs/filter.h"
 
@@ -65,6 +66,7 @@ ReadValue(FilterState *state, const QueryPathModel *path, const JNode *source,
 	ValueModel	model = ModelOfValue(path);
 	ValueFault	fault;
 
+	CHECK_FOR_INTERRUPTS();
 	if (node.kind == JNODE_NULL)
 	{
 		ProblemAt(state->values, path->path, "must not be null.");
@@ -145,6 +147,7 @@ FiltersRead(const ResourceModel *model, JNode *filters, FilterIds ids, int *n)
 	{
 		const QueryModel *field = FindField(model, child->name);
 
+		CHECK_FOR_INTERRUPTS();
 		if (field != NULL)
 			ReadFilter(&state, field, child, &read[(*n)++]);
 		else
