@@ -58,7 +58,7 @@ BEGIN
 	RETURN 'deleted';
 EXCEPTION WHEN restrict_violation THEN
 	GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL;
-	RETURN 'refused: ' || (detail::json ->> 'errors');
+	RETURN 'refused: ' || (detail::json ->> 'dependents');
 END $function$;
 
 -- An update that tells of its end what is the same in every run.
