@@ -4,6 +4,7 @@
 SET client_min_messages = warning;
 DROP DATABASE IF EXISTS dms_validation;
 DROP DATABASE IF EXISTS dms_validation_types;
+DROP DATABASE IF EXISTS dms_validation_empty;
 CREATE DATABASE dms_validation TEMPLATE template0 ENCODING 'UTF8';
 CREATE DATABASE dms_validation_types TEMPLATE template0 ENCODING 'UTF8';
 \getenv top PG_ABS_SRCDIR
@@ -90,8 +91,8 @@ SELECT * FROM becomes('boxes', '[]', '[{}]', '[null]', '"x"', '{}', '["x"]', '[{
 SELECT k AS boxes, b.becomes FROM (VALUES (20), (21)) AS v (k),
 	LATERAL becomes('boxes', (SELECT json_agg(json_build_object('label', 'box ' || n)) FROM generate_series(1, k) AS n)::text) AS b;
 
--- An object that holds nothing is absent, so it need not have its required
--- properties.
+-- An object need not hold anything if its schema requires nothing, and is not
+-- stored then.
 SELECT * FROM becomes('measure', '{}', '{"range": {}}', '{"range": {"low": null}}', '{"bogus": 1}', '[]', '"x"');
 
 -- ---------------------------------------------------------------------------
@@ -262,6 +263,45 @@ FROM findings('Student', ('{' || :'ann' || ', "addresses": [' || (SELECT string_
 SELECT dms.delete_document(document_uuid) AS deleted
 FROM dms.upsert_document('Ed-Fi', 'Student', ('{' || :'ann' || ', "gone_ids": 5}')::json);
 
+-- ---------------------------------------------------------------------------
+-- Objects that are present and empty: what their schemas require is missing.
+-- ---------------------------------------------------------------------------
+\set file :top /test/schemas/introspection.json
+\set library `cat :'file'`
+\set file :top /test/schemas/introspection-extra.json
+\set archive `cat :'file'`
+CREATE DATABASE dms_validation_empty TEMPLATE template0 ENCODING 'UTF8';
+\c dms_validation_empty
+SET client_min_messages = warning;
+CREATE EXTENSION dms;
+SELECT dms.deploy_schema(:'library', :'archive') IS NOT NULL AS deployed;
+SELECT outcome FROM dms.upsert_document('Library', 'Author', '{"authorId": "a", "name": "A"}');
+-- What becomes of a book with these members: what is stored of them, or the
+-- faults.
+CREATE FUNCTION book(members text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	stored text;
+	id uuid;
+BEGIN
+	id := (dms.upsert_document('Library', 'Book', ('{"isbn": "1", "title": "t", "authors": [{"authorReference": {"authorId": "a"}}], '
+		|| members || '}')::json)).document_uuid;
+	RETURN dms.get_document(id)::jsonb - '{id,isbn,title,authors,_etag,_lastModifiedDate}'::text[];
+EXCEPTION WHEN SQLSTATE 'ZD400' THEN
+	GET STACKED DIAGNOSTICS stored = PG_EXCEPTION_DETAIL;
+	RETURN stored::json ->> 'validationErrors';
+END $$;
+SELECT m AS sent, book(m) FROM unnest(ARRAY['"publisher": {}', '"publisher": {"name": null}', '"publisher": {"city": "Bend"}',
+	'"publisher": {"unknown": 1}', '"publisher": null', '"publisher": {"name": "P"}', '"publisher": []',
+	'"_ext": {}', '"_ext": {"archive": {}}', '"_ext": {"archive": {"callNumber": null}}', '"_ext": {"archive": null}',
+	'"_ext": {"unknown": {}}', '"_ext": {"archive": {"callNumber": "1"}}', '"_ext": null',
+	'"publisher": {}, "_ext": {"archive": {}}']) AS m;
+-- References are complete or not, and arrays of the root that hold only {} are
+-- absent, as before.  An element that holds an empty object is not empty.
+SELECT m AS sent, book(m) FROM unnest(ARRAY['"homeBranchReference": {}', '"homeBranchReference": {"city": null}', '"copies": [{}]',
+	'"copies": [{"branchReference": {}}]', '"translations": [{"language": "la", "reviews": []}]',
+	'"translations": [{"language": "la", "reviews": [{}]}]', '"remarks": [{}, null]']) AS m;
+
 \c :database
 DROP DATABASE dms_validation;
 DROP DATABASE dms_validation_types;
+DROP DATABASE dms_validation_empty;

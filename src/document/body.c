@@ -3,7 +3,7 @@
  *		Parsing a body and bringing it into canonical form.
  *
  * The walk follows the scopes of the model and changes the tree in place:
- * unknown properties, nulls and empty objects are removed, and values become
+ * unknown properties, nulls and what is empty are removed, and values become
  * canonical.  The result is what will be stored, so later steps need not check
  * it again.  All faults of a stage are reported together.
  */
@@ -184,27 +184,16 @@ CheckValue(BodyState *state, const PropertyModel *property, JNode *node)
 				  JsonTreePath(node), "%s", fault.message);
 }
 
-/*
- * Returns true if an object holds nothing that the schema has.  An object
- * inside it counts if that holds something; arrays and references always
- * count, even empty ones.
- */
+/* Returns true if an object holds nothing but nulls and unknown properties. */
 static bool
 HoldsNothing(const ResourceModel *model, int scope, const JNode *object)
 {
 	foreach_child(child, object)
 	{
-		const PropertyModel *property;
-
 		CHECK_FOR_INTERRUPTS();
 		if (child->kind == JNODE_NULL)
 			continue;
-		property = FindProperty(&model->scopes[scope], child->name);
-		if (property == NULL)
-			continue;
-		if (child->kind != JNODE_OBJECT || property->scope < 0 ||
-			property->kind == PROPERTY_REFERENCE ||
-			!HoldsNothing(model, property->scope, child))
+		if (FindProperty(&model->scopes[scope], child->name) != NULL)
 			return false;
 	}
 	return true;
@@ -335,11 +324,25 @@ CheckRequired(BodyState *state, const ScopeModel *scope, JNode *object)
 }
 
 /*
- * Remove empty arrays.  They are needed until the schema has been checked, but
- * are not stored.
+ * Returns true for an array or object without content.  An empty reference is not
+ * one: a later rule reports that it is incomplete.
+ */
+static bool
+IsEmpty(const JNode *node)
+{
+	const PropertyModel *property = node->meaning;
+
+	return node->nchildren == 0 &&
+		(node->kind == JNODE_ARRAY ||
+		 (node->kind == JNODE_OBJECT && property->kind != PROPERTY_REFERENCE));
+}
+
+/*
+ * Remove empty arrays and objects.  They are needed until the schema has been
+ * checked, but are not stored.
  */
 static void
-DropEmptyArrays(JNode *object)
+DropEmpty(JNode *object)
 {
 	JNode	  **link = &object->first;
 
@@ -348,7 +351,7 @@ DropEmptyArrays(JNode *object)
 	{
 		JNode	   *child = *link;
 
-		if (child->kind == JNODE_ARRAY && child->nchildren == 0)
+		if (IsEmpty(child))
 		{
 			*link = child->next;
 			object->nchildren--;
@@ -360,28 +363,17 @@ DropEmptyArrays(JNode *object)
 }
 
 /*
- * Check an object inside another; returns false if it counts as absent.  An
- * object that holds nothing but nulls and unknown properties is absent, so it
- * need not have the properties that its schema requires.  A reference is kept,
- * because a later rule reports that it is incomplete.
+ * Check an object inside another.  It need not have any member to be present: what
+ * its schema requires is missing then.
  */
-static bool
+static void
 CheckNested(BodyState *state, const PropertyModel *property, JNode *node)
 {
-	const ScopeModel *scope = &state->model->scopes[property->scope];
-
 	if (node->kind != JNODE_OBJECT)
-	{
 		ProblemAt(state->schema, JsonTreePath(node), "must be an object, not %s.",
 				  JsonTreeKindName(node));
-		return true;
-	}
-	CheckMembers(state, scope, node);
-	if (node->nchildren == 0 && property->kind != PROPERTY_REFERENCE)
-		return false;
-	CheckRequired(state, scope, node);
-	DropEmptyArrays(node);
-	return node->nchildren > 0 || property->kind == PROPERTY_REFERENCE;
+	else
+		CheckObject(state, property->scope, node);
 }
 
 /* Check one member of an object; returns false if it is to be removed. */
@@ -412,7 +404,8 @@ CheckMember(BodyState *state, const ScopeModel *scope, JNode *node)
 		case PROPERTY_REFERENCE:
 		case PROPERTY_OBJECT:
 		case PROPERTY_EXTENSION:
-			return CheckNested(state, property, node);
+			CheckNested(state, property, node);
+			return true;
 	}
 	return false;
 }
@@ -447,7 +440,7 @@ CheckObject(BodyState *state, int scope_index, JNode *object)
 
 	CheckMembers(state, scope, object);
 	CheckRequired(state, scope, object);
-	DropEmptyArrays(object);
+	DropEmpty(object);
 }
 
 /* Raise the problem if anything was found. */
