@@ -29,7 +29,8 @@ OBJS = src/dms.o
 OBJS += $(addprefix src/base/,datetime.o decimal.o faults.o gaps.o grow.o ids.o jsontree.o \
 	jsontreebuild.o lowercase.o pattern.o referentialid.o report.o sha256.o uuid.o words.o)
 OBJS += $(addprefix src/engine/,attempt.o cursors.o datums.o keyaccess.o keyedtable.o keyscan.o keywrite.o \
-	ownercode.o restrict.o result.o safefunction.o session.o snapshot.o statement.o store.o storedrows.o)
+	ownercode.o restrict.o result.o safefunction.o session.o snapshot.o statement.o store.o storedrows.o \
+	storerow.o)
 OBJS += $(addprefix src/model/,edgename.o jsonwrite.o modelcache.o modelsound.o modelstore.o \
 	resourcemodels.o value.o)
 OBJS += $(addprefix src/schema/,grants.o apiread.o apiresource.o apischema.o ddl.o deploy.o jsonschema.o modelbind.o \
@@ -44,14 +45,14 @@ OBJS += $(addprefix src/verbs/,batchkeys.o batchresolve.o delete.o filter.o reso
 	writeguard.o writeresult.o)
 OBJS += $(addprefix src/request/,idempotency.o idempotencysql.o request.o requestparse.o requestquery.o \
 	response.o)
-OBJS += $(addprefix src/admin/,auditscope.o diagram.o introspect.o rebuildedges.o repair.o repairsql.o)
+OBJS += $(addprefix src/admin/,auditscope.o configure.o diagram.o introspect.o rebuildedges.o repair.o repairsql.o)
 
 # Compilers do not create the directories that they write to.
 $(shell mkdir -p $(sort $(dir $(OBJS))))
 
 # In reading order: later tests use features that earlier ones introduce.
 REGRESS = extension uuid lowercase deploy mapping introspection deploy_refusals store protocol
-REGRESS += write write_validation write_references write_identity write_many cascade audit roles
+REGRESS += write write_validation write_references write_identity write_many cascade audit roles configure
 REGRESS += hostile hostile_tables contradictions
 REGRESS += read kept query requests row_security idempotency
 

@@ -66,13 +66,23 @@ CREATE TABLE dms.Store (
 	Singleton boolean PRIMARY KEY DEFAULT true CHECK (Singleton),
 	InstanceId uuid NOT NULL,
 	StoreVersion text NOT NULL,
-	CreatedAt timestamptz NOT NULL DEFAULT now()
+	CreatedAt timestamptz NOT NULL DEFAULT now(),
+	Generation bigint NOT NULL DEFAULT 0,
+	MaxCascadeSize integer CONSTRAINT store_maxcascadesize_ck CHECK (MaxCascadeSize >= 0),
+	VerifyEdges double precision CONSTRAINT store_verifyedges_ck CHECK (VerifyEdges BETWEEN 0 AND 1),
+	IdempotencyLease integer CONSTRAINT store_idempotencylease_ck CHECK (IdempotencyLease >= 1),
+	IdempotencyTtl integer CONSTRAINT store_idempotencyttl_ck CHECK (IdempotencyTtl >= 1)
 )$ddl$),
 ($ddl$COMMENT ON TABLE dms.Store IS 'this store: one row'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.Store.Singleton IS 'always true, so that there is only one row'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.Store.InstanceId IS 'made at the first deploy, kept by dump and restore'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.Store.StoreVersion IS 'the version of the core tables'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.Store.CreatedAt IS 'when the first schema was deployed'$ddl$),
+($ddl$COMMENT ON COLUMN dms.Store.Generation IS 'raised by deploys and by dms.configure_store(); sessions that know an older one load models and limits again'$ddl$),
+($ddl$COMMENT ON COLUMN dms.Store.MaxCascadeSize IS 'the largest change of identity, in documents; 0 or NULL: no limit'$ddl$),
+($ddl$COMMENT ON COLUMN dms.Store.VerifyEdges IS 'the fraction of writes whose edges are verified, at least'$ddl$),
+($ddl$COMMENT ON COLUMN dms.Store.IdempotencyLease IS 'how long a claimed idempotency key may stay open, at least, in seconds'$ddl$),
+($ddl$COMMENT ON COLUMN dms.Store.IdempotencyTtl IS 'how long idempotency keys are kept, at most, in seconds'$ddl$),
 
 ($ddl$
 CREATE TABLE dms.Document (
@@ -396,6 +406,12 @@ LANGUAGE C STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'dms_plan_schema';
 COMMENT ON FUNCTION dms.plan_schema(json[]) IS
 'the DDL that deploying these ApiSchema files would run, one statement per row; runs nothing';
+
+CREATE FUNCTION dms.configure_store(options jsonb) RETURNS jsonb
+LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'dms_configure_store';
+COMMENT ON FUNCTION dms.configure_store(jsonb) IS
+'sets options of the store: maxCascadeSize, verifyEdges, idempotencyLease, idempotencyTtl (null resets one), and returns all of them; of an option and a setting, the stricter one holds';
 
 CREATE FUNCTION dms_internal.require_store() RETURNS void
 LANGUAGE C STABLE STRICT PARALLEL SAFE
@@ -1187,7 +1203,7 @@ VALUES
 ('writer', '{upsert_document, update_document, update_documents, delete_document,
 	idempotency_begin, idempotency_complete}',
 	'{}'),
-('admin', '{core_ddl, trigger_ddl, deploy_schema, plan_schema,
+('admin', '{core_ddl, trigger_ddl, deploy_schema, plan_schema, configure_store,
 	stored_identities, audit, audit_store, audit_scope, audit_rows, audit_references, audit_documents,
 	audit_edges, audit_identities, audit_descriptors, audit_members, audit_orphans, rebuild_edges, repair,
 	lock_identity_closure, recompute_identities, grant_access,

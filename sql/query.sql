@@ -145,7 +145,8 @@ SELECT count(*) FROM dms.query_documents('ed-fi', 'students', '{"lastSurname": "
 SELECT count(*) FROM dms.query_documents('ed-fi', 'studentSchoolAssociations', '{"schoolId": 12}');
 SELECT count(*) FROM dms.query_documents('ed-fi', 'studentSchoolAssociations', '{"educationOrganizationId": 11}');
 SELECT relname AS read_from_end_to_end FROM pg_class
-WHERE relnamespace IN ('edfi'::regnamespace, 'dms'::regnamespace) AND relkind = 'r' AND pg_stat_get_xact_numscans(oid) > 0;
+WHERE relnamespace IN ('edfi'::regnamespace, 'dms'::regnamespace) AND relkind = 'r' AND pg_stat_get_xact_numscans(oid) > 0
+ORDER BY relname;
 COMMIT;
 
 \c :database

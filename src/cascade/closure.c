@@ -35,6 +35,7 @@
 #include "document/document.h"
 #include "document/edges.h"
 #include "engine/store.h"
+#include "engine/storerow.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
@@ -69,7 +70,7 @@ ClosureInit(void)
 	DefineCustomIntVariable("dms.max_cascade_size",
 							"Documents that one change of identity may reach.",
 							"A change that would reach more is refused; 0 means no limit.",
-							&max_cascade_size, 0, 0, INT_MAX, PGC_USERSET, 0,
+							&max_cascade_size, 0, 0, INT_MAX, PGC_SUSET, 0,
 							NULL, NULL, NULL);
 }
 
@@ -200,15 +201,28 @@ GroupMember(Closure *closure, int type, int64 id)
 	closure->size++;
 }
 
+/* Returns the largest number of members; 0 if there is no limit. */
+static int
+SizeLimit(void)
+{
+	int			of_store = StoreRowLimits()->max_cascade_size;
+
+	if (of_store == 0 || max_cascade_size == 0)
+		return Max(of_store, max_cascade_size);
+	return Min(of_store, max_cascade_size);
+}
+
 /* Add a member that was locked, and refuse a closure that is too large. */
 static void
 AddMember(Closure *closure, int type, int64 id)
 {
+	int			limit = SizeLimit();
+
 	GroupMember(closure, type, id);
-	if (max_cascade_size > 0 && closure->size > max_cascade_size)
+	if (limit > 0 && closure->size > limit)
 		ReportError(PROBLEM_CASCADE_TOO_LARGE,
-					"Raise dms.max_cascade_size, or set it to 0, if this is what you want.",
-					"change of identity would reach more than %d documents", max_cascade_size);
+					"The limit is that of the setting dms.max_cascade_size or of dms.configure_store(), whichever is smaller.",
+					"change of identity would reach more than %d documents", limit);
 }
 
 /* Returns true if the document is a member. */

@@ -11,7 +11,7 @@
 #include "engine/result.h"
 #include "engine/snapshot.h"
 #include "engine/statement.h"
-#include "engine/store.h"
+#include "engine/storerow.h"
 #include "model/resourcemodels.h"
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
@@ -71,7 +71,7 @@ AddSource(HTAB *table, KnownType *types, int *ntypes, uint64 row)
 void
 EdgeSourcesLoad(void)
 {
-	uint64		generation = StoreGeneration();
+	uint64		generation = StoreRowGeneration();
 	MemoryContext context;
 	HASHCTL		control = {0};
 	HTAB	   *table;

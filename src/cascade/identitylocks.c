@@ -27,6 +27,7 @@
 #include "engine/snapshot.h"
 #include "engine/statement.h"
 #include "engine/store.h"
+#include "engine/storerow.h"
 
 static const char *const lock_columns[] = {"documentid"};
 static const Oid id_type[] = {INT8OID};
@@ -42,11 +43,6 @@ static Statement count_locks =
 	.sql = "SELECT pg_catalog.count(*) FROM dms.IdentityLock WHERE DocumentId OPERATOR(pg_catalog.=) ANY ($1)",
 	.nargs = 1,
 	.argtypes = id_array,
-};
-
-static Statement newest_deploy =
-{
-	.sql = "SELECT pg_catalog.max(EffectiveSchemaId) FROM dms.EffectiveSchema",
 };
 
 /* Identities that were locked; there is room for all that were asked for. */
@@ -156,17 +152,16 @@ IdentityLocksTakeFree(const int64 *ids, int n, int *nlocked)
 /*
  * Close the gate.  We have to leave it for that, and a deploy that is queued
  * there goes first.  The model that this call works with would then be
- * outdated, so the transaction must be retried.  Both looks use the latest
- * state, because a fixed snapshot does not show the deploy.
+ * outdated, so the transaction must be retried.
  */
 static void
 CloseGate(void)
 {
-	int64		deploy = NumberNow(&newest_deploy, NULL);
+	uint64		generation = StoreRowGeneration();
 
 	FAULT_PAUSE("before_gate_closes");
 	StoreGateClose();
-	if (NumberNow(&newest_deploy, NULL) != deploy && !FAULT_SKIP("same_deploy"))
+	if (StoreRowGeneration() != generation && !FAULT_SKIP("same_deploy"))
 		ereport(ERROR,
 				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 				 errmsg("could not serialize access due to a concurrent deploy")));

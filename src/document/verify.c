@@ -18,6 +18,7 @@
 #include "engine/result.h"
 #include "engine/snapshot.h"
 #include "engine/statement.h"
+#include "engine/storerow.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
@@ -67,7 +68,7 @@ VerifyInit(void)
 	DefineCustomStringVariable("dms.verify_edges",
 							   "Compare the edges of a document with its stored rows after a write.",
 							   "On, off, or the fraction of writes to verify, from 0 to 1.",
-							   &verify_setting, "off", PGC_USERSET, 0,
+							   &verify_setting, "off", PGC_SUSET, 0,
 							   CheckSetting, AssignSetting, NULL);
 }
 
@@ -185,16 +186,17 @@ RaiseDifference(const ResourceModel *model, int64 document_id)
 }
 
 /*
- * Verify the document that was just written, as often as the setting says.  To
- * be called within an SPI connection that has the owner's rights.
+ * Verify the document that was just written, as often as the setting or the store
+ * says, whichever is more often.  To be called within an SPI connection that has
+ * the owner's rights.
  */
 void
 VerifyEdges(Resource *resource, int64 document_id)
 {
 	Datum		values[1] = {Int64GetDatum(document_id)};
+	double		fraction = Max(verify_fraction, StoreRowLimits()->verify_edges);
 
-	if (verify_fraction <= 0 ||
-		(verify_fraction < 1 && pg_prng_double(&pg_global_prng_state) >= verify_fraction))
+	if (fraction <= 0 || (fraction < 1 && pg_prng_double(&pg_global_prng_state) >= fraction))
 		return;
 	SnapshotBegin();
 	if (StatementRun(VerifyStatement(resource), values, NULL, true, 0) > 0)

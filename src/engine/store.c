@@ -75,12 +75,10 @@ static Oid	table_oids[STORE_TABLES];
 static bool tables_known = false;
 static Oid	owner = InvalidOid; /* InvalidOid: must be checked */
 static uint64 changes = 0;
-static uint64 generation = 1;
 static bool lock_nowait = false;
 
 /*
  * Relation cache callback.  If a core table changed, all must be looked up again.
- * If it is the one with the stored models, loaded models may be outdated.
  */
 static void
 StoreInvalidate(Datum arg pg_attribute_unused(), Oid relid)
@@ -92,8 +90,6 @@ StoreInvalidate(Datum arg pg_attribute_unused(), Oid relid)
 			owner = InvalidOid;
 			changes++;
 		}
-	if (relid == InvalidOid || relid == table_oids[STORE_RESOURCE_MODEL])
-		generation++;
 }
 
 /*
@@ -209,12 +205,8 @@ FindTables(void)
 	schema = StoreSchema();
 	for (int i = 0; i < STORE_TABLES; i++)
 	{
-		Oid			found = get_relname_relid(table_names[i], schema);
-
-		if (i == STORE_RESOURCE_MODEL && found != table_oids[i])
-			generation++;
-		table_oids[i] = found;
-		n += OidIsValid(found);
+		table_oids[i] = get_relname_relid(table_names[i], schema);
+		n += OidIsValid(table_oids[i]);
 	}
 	tables_known = n == STORE_TABLES && changes == before;
 	return n > 0;
@@ -476,14 +468,10 @@ StoreDeployLock(void)
 	}
 }
 
-/* Returns a number that changes whenever loaded models may have become outdated. */
-uint64
-StoreGeneration(void)
-{
-	return generation;
-}
-
-/* Returns a number that changes whenever the result of StoreOwner() or StoreTrusts() may. */
+/*
+ * Returns a number that changes whenever the result of StoreTable(), StoreOwner()
+ * or StoreTrusts() may.
+ */
 uint64
 StoreChanges(void)
 {

@@ -40,7 +40,6 @@ extern void StoreGate(LOCKMODE mode);
 extern void StoreGateClose(void);
 extern void StoreLockModels(void);
 extern void StoreDeployLock(void);
-extern uint64 StoreGeneration(void);
 extern uint64 StoreChanges(void);
 extern bool StoreLockNowait(void);
 

@@ -18,7 +18,7 @@
 #include "engine/result.h"
 #include "engine/snapshot.h"
 #include "engine/statement.h"
-#include "engine/store.h"
+#include "engine/storerow.h"
 #include "model/modelcache.h"
 #include "model/modelstore.h"
 #include "model/resourcemodels.h"
@@ -111,7 +111,7 @@ ModelCacheInit(void)
 static Generation *
 CurrentGeneration(void)
 {
-	uint64		number = StoreGeneration();
+	uint64		number = StoreRowGeneration();
 	MemoryContext context;
 	Generation *generation;
 	HASHCTL		control = {0};

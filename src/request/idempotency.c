@@ -22,6 +22,7 @@
 #include "engine/session.h"
 #include "engine/snapshot.h"
 #include "engine/statement.h"
+#include "engine/storerow.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "mb/pg_wchar.h"
@@ -202,17 +203,27 @@ KeyValues(const IdempotencyKey *key, Datum *values)
 
 /*
  * Returns how long a key is kept: as long as the caller wants, but not longer
- * than the setting says.
+ * than the setting and the store say.
  */
 static Interval *
 Retention(const Interval *ttl)
 {
-	Interval   *longest = Seconds(ttl_seconds);
+	Interval   *longest = Seconds(Min(ttl_seconds, StoreRowLimits()->idempotency_ttl));
 
 	if (ttl != NULL && DatumGetBool(DirectFunctionCall2(interval_lt, IntervalPGetDatum(ttl),
 														IntervalPGetDatum(longest))))
 		return unconstify(Interval *, ttl);
 	return longest;
+}
+
+/*
+ * Returns how long a claim holds.  The longer time counts, because a request that
+ * still runs when another takes its key over is done twice.
+ */
+static Interval *
+Lease(void)
+{
+	return Seconds(Max(lease_seconds, StoreRowLimits()->idempotency_lease));
 }
 
 /* Insert the claim, or take an old one over; returns false if the key is taken. */
@@ -227,7 +238,7 @@ ClaimKey(const IdempotencyKey *key, const char *fingerprint, const Interval *ttl
 	values[4] = UUIDPGetDatum(&id);
 	values[5] = fingerprint ? CStringGetTextDatum(fingerprint) : (Datum) 0;
 	values[6] = IntervalPGetDatum(Retention(ttl));
-	values[7] = IntervalPGetDatum(Seconds(lease_seconds));
+	values[7] = IntervalPGetDatum(Lease());
 	return StatementRun(&claim_key, values, fingerprint ? "        " : "     n  ", false, 0) > 0;
 }
 

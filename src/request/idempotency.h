@@ -15,7 +15,7 @@ typedef enum IdempotencyOrigin
 {
 	IDEMPOTENCY_REQUEST,		/* a request that we answer */
 	IDEMPOTENCY_ENDPOINT		/* an endpoint of the caller */
-}			IdempotencyOrigin;
+} IdempotencyOrigin;
 
 /* Keys are unique within a scope, a route and a method. */
 typedef struct IdempotencyKey

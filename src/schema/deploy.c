@@ -20,6 +20,7 @@
 #include "engine/session.h"
 #include "engine/statement.h"
 #include "engine/store.h"
+#include "engine/storerow.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "mb/pg_wchar.h"
@@ -315,21 +316,6 @@ RunWithArgs(const char *sql, int nargs, Oid *types, Datum *values)
 		elog(ERROR, "could not run \"%s\"", sql);
 }
 
-/* Record the identity of the store. */
-static void
-RecordStore(void)
-{
-	pg_uuid_t	id;
-	Oid			types[] = {UUIDOID, TEXTOID};
-	Datum		values[2];
-
-	UuidV7(&id);
-	values[0] = UUIDPGetDatum(&id);
-	values[1] = CStringGetTextDatum(STORE_VERSION);
-	RunWithArgs("INSERT INTO dms.Store (InstanceId, StoreVersion) VALUES ($1, $2)",
-				2, types, values);
-}
-
 /* Record the deploy and its projects. */
 static void
 RecordDeploy(const ApiSchema *schema, const char *hash)
@@ -417,7 +403,7 @@ FirstDeploy(ApiSchema *schema, const char *hash)
 	CheckLockCapacity(plan);
 	RunStatements(PlanStatements(plan), plan->tables);
 	RefuseObjectsOfOthers(schema);
-	RecordStore();
+	StoreRowInsert(STORE_VERSION);
 	RecordEdgeSources(set);
 	foreach(cell, set->entries)
 	{
@@ -426,7 +412,7 @@ FirstDeploy(ApiSchema *schema, const char *hash)
 		ResourceModelsInsert(model, StorableModel(model));
 	}
 	RecordDeploy(schema, hash);
-	CacheInvalidateRelcacheByRelid(StoreTable(STORE_RESOURCE_MODEL));
+	StoreRowRaise();
 	GrantsReapply();
 	ereport(NOTICE,
 			(errmsg("deployed %d resources: %d tables, %d indexes, %d foreign keys",

@@ -102,7 +102,8 @@ BEGIN
 		SET Model = overlay(t.model PLACING v.replacement FROM v.start FOR v.length)::json
 		WHERE ResourceName = t.resource_name AND ProjectName = t.project_name;
 		-- All sessions, this one included, load the models anew.
-		ALTER TABLE dms.ResourceModel SET (fillfactor = 90);
+		UPDATE dms.Store SET Generation = Generation + 1;
+		ALTER TABLE dms.Store SET (fillfactor = 90);
 		FOREACH call IN ARRAY t.calls LOOP
 			-- One variant in ten gets all calls.  For the others, a model that two
 			-- calls could not load is left to the calls that write, because all

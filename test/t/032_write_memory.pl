@@ -175,11 +175,12 @@ BEGIN
 		END IF;
 	END LOOP;
 END $$;
--- Whatever touches the table of models makes sessions load them anew.
+-- A new generation makes sessions load their models again.
 CREATE PROCEDURE t.invalidate(times int) LANGUAGE plpgsql AS $$
 BEGIN
 	FOR n IN 1 .. times LOOP
-		EXECUTE format('ALTER TABLE dms.ResourceModel SET (fillfactor = %s)', 50 + n % 50);
+		UPDATE dms.Store SET Generation = Generation + 1;
+		EXECUTE format('ALTER TABLE dms.Store SET (fillfactor = %s)', 50 + n % 50);
 		PERFORM dms.upsert_document('Ed-Fi', 'Student', t.student(1, n % 2));
 		COMMIT;
 	END LOOP;

@@ -1,0 +1,258 @@
+/*
+ * storerow.c
+ *		The row of dms.Store: the store's generation and its own limits.
+ *
+ * Sessions keep models, plans and limits.  Whatever changes them raises the
+ * generation in dms.Store, and sends an invalidation message for that table.  A
+ * session that receives any message about the core tables reads the row again,
+ * and compares the generation with the one that it knows.  So a message that has
+ * other reasons, such as ANALYZE, costs one look at one row.  Between messages,
+ * the limits are in the memory of the session.
+ *
+ * Both sides run behind the gate: a writer that has passed it has received all
+ * messages of those who had closed it before.
+ *
+ * The row is read without a statement and without rights of the caller, as the
+ * catalogs are: readers need no privilege on dms.Store, and policies do not hide
+ * the generation.
+ */
+#include "postgres.h"
+
+#include "access/sysattr.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "base/faults.h"
+#include "base/report.h"
+#include "base/uuid.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
+#include "engine/statement.h"
+#include "engine/store.h"
+#include "engine/storerow.h"
+#include "executor/tuptable.h"
+#include "utils/builtins.h"
+#include "utils/inval.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/uuid.h"
+
+/* The columns that sessions read. */
+enum
+{
+	COLUMN_INSTANCE_ID,
+	COLUMN_GENERATION,
+	COLUMN_MAX_CASCADE_SIZE,
+	COLUMN_VERIFY_EDGES,
+	COLUMN_IDEMPOTENCY_LEASE,
+	COLUMN_IDEMPOTENCY_TTL,
+	COLUMNS
+};
+
+static const struct
+{
+	const char *name;
+	Oid			type;
+}			columns[COLUMNS] = {
+	[COLUMN_INSTANCE_ID] = {"instanceid", UUIDOID},
+	[COLUMN_GENERATION] = {"generation", INT8OID},
+	[COLUMN_MAX_CASCADE_SIZE] = {"maxcascadesize", INT4OID},
+	[COLUMN_VERIFY_EDGES] = {"verifyedges", FLOAT8OID},
+	[COLUMN_IDEMPOTENCY_LEASE] = {"idempotencylease", INT4OID},
+	[COLUMN_IDEMPOTENCY_TTL] = {"idempotencyttl", INT4OID},
+};
+
+static const StoreLimits no_limits = {.idempotency_ttl = INT_MAX};
+
+/* The state of the store that models were loaded from. */
+typedef struct StoreState
+{
+	Oid			models;			/* dms.ResourceModel */
+	pg_uuid_t	instance;
+	int64		generation;
+	TransactionId writer;		/* of the row's current version */
+} StoreState;
+
+static StoreState state;
+static StoreLimits limits;
+static uint64 state_number = 1; /* changes whenever the state does */
+static bool known = false;		/* the row was read */
+static uint64 known_changes = 0;	/* StoreChanges() before it was read */
+
+/* Refuse a table that is not what the deploy created. */
+static void
+pg_attribute_noreturn()
+RefuseTable(const char *column)
+{
+	if (column == NULL)
+		ReportError(PROBLEM_STORE_UNSAFE,
+					"The tables of the store are plain tables, without partitions and without tables that inherit from them.",
+					"\"dms.store\" is not an ordinary table");
+	ReportError(PROBLEM_STORE_UNSAFE, "It was made by another version of the extension, or changed since.",
+				"table \"dms.store\" has no column \"%s\" of the type that is expected", column);
+}
+
+/* Returns the number of a column, after checking its type. */
+static int
+FindColumn(TupleDesc descriptor, int column)
+{
+	for (int i = 0; i < descriptor->natts; i++)
+	{
+		Form_pg_attribute attribute = TupleDescAttr(descriptor, i);
+
+		if (!attribute->attisdropped && strcmp(NameStr(attribute->attname), columns[column].name) == 0 &&
+			attribute->atttypid == columns[column].type)
+			return attribute->attnum;
+	}
+	RefuseTable(columns[column].name);
+}
+
+/* Take the state and the limits from the row. */
+static void
+TakeRow(TupleTableSlot *slot, StoreState *row, StoreLimits *set)
+{
+	Datum		values[COLUMNS];
+	bool		nulls[COLUMNS];
+	bool		isnull;
+
+	row->writer = DatumGetTransactionId(slot_getsysattr(slot, MinTransactionIdAttributeNumber, &isnull));
+	for (int i = 0; i < COLUMNS; i++)
+		values[i] = slot_getattr(slot, FindColumn(slot->tts_tupleDescriptor, i), &nulls[i]);
+	if (!nulls[COLUMN_INSTANCE_ID])
+		row->instance = *DatumGetUUIDP(values[COLUMN_INSTANCE_ID]);
+	if (!nulls[COLUMN_GENERATION])
+		row->generation = DatumGetInt64(values[COLUMN_GENERATION]);
+	if (!nulls[COLUMN_MAX_CASCADE_SIZE])
+		set->max_cascade_size = DatumGetInt32(values[COLUMN_MAX_CASCADE_SIZE]);
+	if (!nulls[COLUMN_VERIFY_EDGES])
+		set->verify_edges = DatumGetFloat8(values[COLUMN_VERIFY_EDGES]);
+	if (!nulls[COLUMN_IDEMPOTENCY_LEASE])
+		set->idempotency_lease = DatumGetInt32(values[COLUMN_IDEMPOTENCY_LEASE]);
+	if (!nulls[COLUMN_IDEMPOTENCY_TTL])
+		set->idempotency_ttl = DatumGetInt32(values[COLUMN_IDEMPOTENCY_TTL]);
+}
+
+/*
+ * Read the row in its current state, whatever the snapshot of the caller, because
+ * models are read in their current state, too.
+ */
+static void
+ScanRow(StoreState *row, StoreLimits *set)
+{
+	Oid			table = StoreTable(STORE_STORE);
+	Relation	relation = table_open(table, AccessShareLock);
+	Snapshot	snapshot;
+	TableScanDesc scan;
+	TupleTableSlot *slot;
+
+	if (relation->rd_rel->relkind != RELKIND_RELATION)
+		RefuseTable(NULL);
+	snapshot = RegisterSnapshot(GetCatalogSnapshot(table));
+	slot = table_slot_create(relation, NULL);
+	scan = table_beginscan(relation, snapshot, 0, NULL);
+	if (table_scan_getnextslot(scan, ForwardScanDirection, slot))
+		TakeRow(slot, row, set);
+	table_endscan(scan);
+	ExecDropSingleTupleTableSlot(slot);
+	UnregisterSnapshot(snapshot);
+	table_close(relation, AccessShareLock);
+}
+
+/*
+ * Returns true if models that were loaded in one state are current in the other.
+ * The generation alone does not tell: if a transaction of ours raised it and was
+ * rolled back, the next one gives it the same number.
+ */
+static bool
+SameState(const StoreState *left, const StoreState *right)
+{
+	return left->models == right->models && left->generation == right->generation &&
+		(left->writer == right->writer || FAULT_SKIP("generation_writer")) &&
+		memcmp(&left->instance, &right->instance, sizeof(pg_uuid_t)) == 0;
+}
+
+/* Read the row, if it may have changed since it was read. */
+static void
+ReadRow(void)
+{
+	uint64		before = StoreChanges();
+	StoreState	row = {0};
+	StoreLimits set = no_limits;
+
+	if (known && known_changes == before)
+		return;
+	row.models = StoreTable(STORE_RESOURCE_MODEL);
+	ScanRow(&row, &set);
+	if (!SameState(&row, &state))
+		state_number++;
+	state = row;
+	limits = set;
+	known_changes = before;
+	known = true;
+}
+
+/* Returns a number that changes whenever loaded models may have become outdated. */
+uint64
+StoreRowGeneration(void)
+{
+	ReadRow();
+	return state_number;
+}
+
+/* Returns the limits of the store itself; the settings of the session may be stricter. */
+const StoreLimits *
+StoreRowLimits(void)
+{
+	ReadRow();
+	return &limits;
+}
+
+/* Insert the row of a new store. */
+void
+StoreRowInsert(const char *version)
+{
+	pg_uuid_t	id;
+	Oid			types[] = {UUIDOID, TEXTOID};
+	Datum		values[2];
+
+	UuidV7(&id);
+	values[0] = UUIDPGetDatum(&id);
+	values[1] = CStringGetTextDatum(version);
+	(void) StatementExecuteWithArgs("INSERT INTO dms.Store (InstanceId, StoreVersion) VALUES ($1, $2)",
+									2, types, values, false);
+}
+
+/*
+ * Run an UPDATE of the row that raises the generation, and let other sessions read
+ * the row again once this transaction has committed.
+ */
+static void
+UpdateRow(const char *sql, int nargs, Oid *types, Datum *values)
+{
+	if (StatementExecuteWithArgs(sql, nargs, types, values, false) != 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("table \"%s\" does not have its one row", "dms.store")));
+	if (!FAULT_SKIP("announce_generation"))
+		CacheInvalidateRelcacheByRelid(StoreTable(STORE_STORE));
+	CommandCounterIncrement();
+}
+
+#define RAISE_GENERATION "UPDATE dms.Store SET Generation = Generation OPERATOR(pg_catalog.+) 1"
+
+/* Raise the generation: models that sessions have loaded are outdated.  The gate must be closed. */
+void
+StoreRowRaise(void)
+{
+	UpdateRow(RAISE_GENERATION, 0, NULL, NULL);
+}
+
+/* Change other columns as well, by assignments in which $1 are the options. */
+void
+StoreRowConfigure(const char *assignments, Jsonb *options)
+{
+	Oid			types[] = {JSONBOID};
+	Datum		values[] = {JsonbPGetDatum(options)};
+
+	UpdateRow(psprintf(RAISE_GENERATION ", %s", assignments), 1, types, values);
+}
