@@ -7,6 +7,10 @@
  * in a section that is renamed repeatedly.  The other half enroll in a section
  * that another session deletes; they roll back, so that their locks block the
  * delete, but no references do.
+ *
+ * A writer ends its transaction only when another one has enrolled in the same
+ * section, or when all others wait for locks.  So there is always a lock on the
+ * section, however fast the machine is, unless new locks have to wait.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -59,13 +63,14 @@
 	" ORDER BY a.application_name DESC, a.pid"
 
 /*
- * The locks that the changes wait for: by the statement and the kind of lock,
- * because a change that starves waits for one writer after the other.
+ * The sessions that wait for a lock, and for the changes, which one: by the
+ * statement and the kind of lock, because a change that starves waits for one
+ * writer after the other.
  */
 #define AWAITED_SQL \
 	"SELECT a.application_name, pg_catalog.concat_ws(' ', a.query_start, l.locktype, l.relation, l.mode)" \
 	" FROM pg_catalog.pg_stat_activity AS a JOIN pg_catalog.pg_locks AS l ON l.pid = a.pid AND NOT l.granted" \
-	" WHERE a.datname = pg_catalog.current_database() AND a.application_name LIKE 'stress hub %'"
+	" WHERE a.datname = pg_catalog.current_database() AND a.application_name LIKE 'stress %'"
 
 typedef enum HubId
 {
@@ -76,6 +81,9 @@ typedef struct Hub
 {
 	const char *change;
 	Subject		section;
+	int			holders;		/* writers that have enrolled, and not ended */
+	long		steps;			/* changes of this number */
+	bool		let_go;			/* the other writers wait for locks */
 	long		enrolments;		/* finished attempts */
 	int			changes;
 	long		begun;			/* enrolments when a change began, else -1 */
@@ -132,6 +140,34 @@ put(PGconn *conn, Subject *subject, bool by_id, Random *random)
 	return done;
 }
 
+/*
+ * Keep the transaction of a writer open until another writer has enrolled, or
+ * until it is let go.
+ */
+static void
+hold(Hub *hub)
+{
+	bool		leave = false;
+
+	pthread_mutex_lock(&mutex);
+	hub->holders++;
+	hub->steps++;
+	hub->let_go = false;
+	pthread_mutex_unlock(&mutex);
+	while (!leave)
+	{
+		usleep(2000);
+		pthread_mutex_lock(&mutex);
+		leave = stopping || hub->let_go || hub->holders > 1;
+		if (leave)
+		{
+			hub->holders--;
+			hub->steps++;
+		}
+		pthread_mutex_unlock(&mutex);
+	}
+}
+
 /* Thread: enroll students in the section of a hub. */
 static void *
 enroll(void *argument)
@@ -139,7 +175,7 @@ enroll(void *argument)
 	long		number = (long) argument;
 	Hub		   *hub = &hubs[number % NHUBS];
 	Random		random = {options.seed * 100 + (uint64_t) number};
-	PGconn	   *conn = connect_patiently("stress hub");
+	PGconn	   *conn = connect_patiently(hub == &hubs[RENAMED] ? "stress writer rename" : "stress writer delete");
 
 	prepare_all(conn);
 	while (!stopping)
@@ -149,8 +185,10 @@ enroll(void *argument)
 
 		derive(&enrolment, ENROLMENT, &section, &random);
 		PQclear(PQexec(conn, "BEGIN"));
-		put(conn, &enrolment, false, &random);
-		usleep(2000);
+		if (put(conn, &enrolment, false, &random))
+			hold(hub);
+		else
+			usleep(2000);
 		PQclear(PQexec(conn, hub == &hubs[RENAMED] ? "COMMIT" : "ROLLBACK"));
 		pthread_mutex_lock(&mutex);
 		hub->enrolments++;
@@ -371,11 +409,11 @@ print_waits(PGconn *conn, const Hub *hub, long waited)
 
 /*
  * Count the enrolments that were done while the current change of a hub waited
- * for one lock, from one look to the next.  "before" is their number, and that of
- * the changes, before the look.
+ * for one lock, from one look to the next, and let writers go if all others wait.
+ * "before" is the hub before the look.
  */
 static void
-count_waited(Hub *hub, const Hub *before, const char *awaited)
+judge_look(Hub *hub, const Hub *before, const char *awaited, int waiting_writers)
 {
 	pthread_mutex_lock(&mutex);
 	if (hub->begun < 0 || before->begun < 0 || hub->changes != before->changes)
@@ -386,10 +424,12 @@ count_waited(Hub *hub, const Hub *before, const char *awaited)
 		hub->overtaken = hub->waited;
 	snprintf(hub->awaited, sizeof(hub->awaited), "%s", awaited);
 	hub->seen = hub->enrolments;
+	if (hub->steps == before->steps && hub->holders + waiting_writers == WRITERS / NHUBS)
+		hub->let_go = true;
 	pthread_mutex_unlock(&mutex);
 }
 
-/* Look at the locks that the changes wait for. */
+/* Look at the locks that sessions wait for. */
 static void
 look_at_waits(PGconn *conn)
 {
@@ -405,11 +445,20 @@ look_at_waits(PGconn *conn)
 	for (int i = 0; i < NHUBS; i++)
 	{
 		const char *awaited = "";
+		int			waiting_writers = 0;
 
 		for (int row = 0; row < PQntuples(result); row++)
-			if (strcmp(PQgetvalue(result, row, 0) + strlen("stress hub "), hubs[i].change) == 0)
+		{
+			const char *name = PQgetvalue(result, row, 0);
+
+			if (strcmp(name + strlen(name) - strlen(hubs[i].change), hubs[i].change) != 0)
+				continue;
+			if (strncmp(name, "stress hub ", strlen("stress hub ")) == 0)
 				awaited = PQgetvalue(result, row, 1);
-		count_waited(&hubs[i], &before[i], awaited);
+			else
+				waiting_writers++;
+		}
+		judge_look(&hubs[i], &before[i], awaited, waiting_writers);
 	}
 	PQclear(result);
 }
