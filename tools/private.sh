@@ -79,12 +79,13 @@ front_python() {
 	return 1
 }
 
-# Prints the Debian packages that are needed and not installed.
+# Prints the Debian packages that are needed and not installed.  With PostgreSQL comes
+# pgaudit, for a test; where PostgreSQL is installed without it, the test is skipped.
 missing_packages() {
 	if ! find_pg_config || [ ! -x "$("$PG_CONFIG" --bindir)/postgres" ] ||
 		[ ! -e "$("$PG_CONFIG" --sharedir)/extension/uuid-ossp.control" ] ||
 		[ ! -e "$("$PG_CONFIG" --sharedir)/extension/amcheck.control" ]; then
-		echo postgresql-15
+		echo postgresql-15 postgresql-15-pgaudit
 	fi
 	if ! find_pg_config || [ ! -e "$("$PG_CONFIG" --pgxs)" ] ||
 		[ ! -e "$("$PG_CONFIG" --includedir-server)/postgres.h" ]; then
