@@ -76,6 +76,15 @@ $node->restart;
 my @statuses = map { $http->get("$url/ed-fi/students")->{status} } 1 .. 20;
 is($statuses[-1], 200, 'the front survives a restart of the database');
 
+# Secrets of clients do not get into the server's log.
+$node->safe_psql('postgres', "ALTER SYSTEM SET log_statement = 'all'");
+$node->restart;
+$http->get("$url/ed-fi/students", { headers => { Authorization => 'Bearer secret-one', Cookie => 'secret-two', 'X-Seen' => 'seen' } })
+  for 1 .. 20;
+my $log = slurp_file($node->logfile);
+like($log, qr/process_request.*seen/, 'statements are logged');
+unlike($log, qr/secret-(?:one|two)/, 'without secrets');
+
 $server->kill_kill;
 $node->stop;
 done_testing();
