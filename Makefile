@@ -31,7 +31,7 @@ OBJS += $(addprefix src/base/,datetime.o decimal.o faults.o gaps.o grow.o ids.o 
 OBJS += $(addprefix src/engine/,attempt.o cursors.o datums.o keyaccess.o keyedtable.o keyscan.o keywrite.o \
 	ownercode.o restrict.o result.o safefunction.o session.o snapshot.o statement.o store.o storedrows.o \
 	storerow.o)
-OBJS += $(addprefix src/model/,edgename.o jsonwrite.o modelcache.o modelsound.o modelstore.o \
+OBJS += $(addprefix src/model/,edgename.o equalpaths.o jsonwrite.o modelcache.o modelsound.o modelstore.o \
 	resourcemodels.o value.o)
 OBJS += $(addprefix src/schema/,grants.o apiread.o apiresource.o apischema.o ddl.o deploy.o jsonschema.o modelbind.o \
 	modelbuild.o modelcheck.o modelgraph.o modelset.o modeltables.o naming.o)

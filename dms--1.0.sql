@@ -532,7 +532,7 @@ RETURNS SETOF json
 LANGUAGE C STABLE CALLED ON NULL INPUT PARALLEL UNSAFE ROWS 25
 AS 'MODULE_PATHNAME', 'dms_query_documents';
 COMMENT ON FUNCTION dms.query_documents(text, text, jsonb, int, bigint, uuid) IS
-'a page of the documents that match all filters, {"field": value or array of values}; "after" continues after a document, at the same cost for every page';
+'a page of the documents that match all filters, {"field": value or array of values}; a field of an optional reference also matches at equal paths; "after" continues after a document, at the same cost for every page';
 
 CREATE FUNCTION dms.count_documents(project text, resource text, filters jsonb DEFAULT '{}')
 RETURNS bigint

@@ -192,10 +192,10 @@ EXCEPTION
 	WHEN data_corrupted THEN
 		RETURN SQLERRM;
 END $$;
-SELECT d, damaged(d) FROM unnest(ARRAY['[]', '{}', '{"format": 1}', '{"format": "2"}', '{"format": 2}', '{"format": 2, "project": null}',
-	'{"format": 2, "project": "Library", "resource": 5}', '{"format": 2, "project": "Library", "resource": "Book", "endpoint": "books"}',
-	'{"format": 2, "project": "Library", "resource": "Book", "project_endpoint": "library", "version": "1", "tables": [5]}',
-	'{"format": 2, "project": "Library", "resource": "Book", "project_endpoint": "library", "version": "1"}']) AS d;
+SELECT d, damaged(d) FROM unnest(ARRAY['[]', '{}', '{"format": 1}', '{"format": "3"}', '{"format": 3}', '{"format": 3, "project": null}',
+	'{"format": 3, "project": "Library", "resource": 5}', '{"format": 3, "project": "Library", "resource": "Book", "endpoint": "books"}',
+	'{"format": 3, "project": "Library", "resource": "Book", "project_endpoint": "library", "version": "1", "tables": [5]}',
+	'{"format": 3, "project": "Library", "resource": "Book", "project_endpoint": "library", "version": "1"}']) AS d;
 -- Every number in the model, in turn far too large or negative.
 \set numbers '"(kind|type|column|scope|reference|table|projection|join|from)":(-?[0-9]+)'
 SELECT name, damaged, count(*) > 0 AS seen

@@ -149,5 +149,128 @@ WHERE relnamespace IN ('edfi'::regnamespace, 'dms'::regnamespace) AND relkind = 
 ORDER BY relname;
 COMMIT;
 
+-- A field whose path lies in an optional reference also matches at the paths
+-- that equality constraints make equal to it and that have no field of their own.
 \c :database
+SET client_min_messages = warning;
+DROP DATABASE IF EXISTS dms_query_equal;
+CREATE DATABASE dms_query_equal TEMPLATE template0 ENCODING 'UTF8';
+\c dms_query_equal
+SET client_min_messages = warning;
+CREATE EXTENSION dms;
+\set file :top /test/schemas/equalities.json
+\set equalities `cat :'file'`
+SELECT dms.deploy_schema(:'equalities') IS NOT NULL AS deployed;
+
+SELECT resource, name, string_agg(json_path, ' or ') AS matches_at
+FROM unnest(ARRAY['Enrollment', 'Plan', 'Transfer']) resource, dms.describe_resource('Equalities', resource)
+WHERE part = 'query field' AND name <> 'id' GROUP BY 1, 2 HAVING count(*) > 1 OR name = 'fourthId' ORDER BY 1, 2;
+
+-- Values of an identity have the name of the field that finds them.
+SELECT name, json_path FROM dms.describe_resource('Equalities', 'Enrollment') WHERE part = 'identity';
+
+-- An equal path that is a column has an index, as columns with a field have.
+SELECT indexrelid::regclass FROM pg_index WHERE indrelid = 'equalities.transfer'::regclass
+	AND indkey::text = (SELECT attnum::text FROM pg_attribute WHERE attrelid = indrelid AND attname = 'seat');
+
+CREATE FUNCTION pg_temp.put(resource text, document json) RETURNS uuid LANGUAGE sql AS $$
+	SELECT document_uuid FROM dms.upsert_document('equalities', resource, document)
+$$;
+-- The numbers of the documents that a query finds, and the count.
+CREATE FUNCTION pg_temp.find(resource text, filters jsonb, page_limit int DEFAULT 25, page_offset int DEFAULT 0) RETURNS text LANGUAGE sql AS $$
+	SELECT concat_ws(' of ', string_agg(coalesce(d ->> 'enrollmentId', d ->> 'planId', d ->> 'transferId'), ' '),
+		dms.count_documents('equalities', resource, filters))
+	FROM dms.query_documents('equalities', resource, filters, page_limit, page_offset) d
+$$;
+CREATE FUNCTION pg_temp.calendar(code text, kind text, school int, year int) RETURNS json LANGUAGE sql AS $$
+	SELECT json_build_object('code', code, 'kindDescriptor', 'uri://x/KindDescriptor#' || kind, 'schoolId', school, 'year', year)
+$$;
+SELECT count(pg_temp.put('kindDescriptors', json_build_object('namespace', 'uri://x/KindDescriptor', 'codeValue', k, 'shortDescription', k)))
+FROM unnest(ARRAY['A', 'B']) k;
+SELECT count(pg_temp.put('schools', json_build_object('schoolId', s))) FROM generate_series(1, 4) s;
+SELECT count(pg_temp.put('years', json_build_object('year', y))) FROM generate_series(2024, 2025) y;
+SELECT count(pg_temp.put('calendars', json_build_object('code', 'c', 'kindDescriptor', 'uri://x/KindDescriptor#' || k,
+	'schoolReference', json_build_object('schoolId', s), 'yearReference', json_build_object('year', y))))
+FROM generate_series(1, 2) s, generate_series(2024, 2025) y, unnest(ARRAY['A', 'B']) k;
+
+-- Enrollments with all references, without a calendar, without a year or kind.
+SELECT count(pg_temp.put('enrollments', document)) FROM (VALUES
+	('{"enrollmentId": 1, "schoolReference": {"schoolId": 1}}'::json),
+	('{"enrollmentId": 2, "schoolReference": {"schoolId": 1}, "yearReference": {"year": 2024},
+		"kindDescriptor": "uri://x/KindDescriptor#A"}'),
+	(json_build_object('enrollmentId', 3, 'schoolReference', '{"schoolId": 1}'::json,
+		'calendarReference', pg_temp.calendar('c', 'A', 1, 2024))),
+	(json_build_object('enrollmentId', 4, 'schoolReference', '{"schoolId": 2}'::json, 'yearReference', '{"year": 2025}'::json,
+		'kindDescriptor', 'uri://x/KindDescriptor#B', 'calendarReference', pg_temp.calendar('c', 'B', 2, 2025))),
+	('{"enrollmentId": 5, "schoolReference": {"schoolId": 3}, "yearReference": {"year": 2025}}')) v (document);
+
+-- All enrollments have a school, and some have a year, either way.
+SELECT s AS school, pg_temp.find('enrollments', jsonb_build_object('schoolId', s)) FROM generate_series(1, 4) s;
+SELECT y AS year, pg_temp.find('enrollments', jsonb_build_object('year', y)) FROM generate_series(2024, 2026) y;
+SELECT k AS kind, pg_temp.find('enrollments', jsonb_build_object('kindDescriptor', 'URI://x/kinddescriptor#' || k)) FROM unnest(ARRAY['a', 'b', 'c']) k;
+SELECT pg_temp.find('enrollments', '{"schoolId": [1, 3]}') AS schools, pg_temp.find('enrollments', '{"year": [2024, 2025]}') AS years,
+	pg_temp.find('enrollments', '{"year": []}') AS none;
+
+-- With other filters: the rest of the calendar's identity, all of it, or another
+-- field that matches in two ways.
+SELECT pg_temp.find('enrollments', '{"schoolId": 1, "code": "c"}') AS school_and_code,
+	pg_temp.find('enrollments', '{"schoolId": 1, "year": 2024}') AS school_and_year,
+	pg_temp.find('enrollments', '{"year": 2024, "kindDescriptor": "uri://x/KindDescriptor#A"}') AS year_and_kind,
+	pg_temp.find('enrollments', '{"code": "c", "schoolId": 1, "year": 2024, "kindDescriptor": "uri://x/KindDescriptor#A"}') AS whole,
+	pg_temp.find('enrollments', '{"year": 2025, "Year": [2024, 2025], "enrollmentId": [3, 4]}') AS twice;
+
+-- Pages are cut from one list, in order.
+SELECT n, pg_temp.find('enrollments', '{"year": [2024, 2025]}', 2, n) AS page FROM generate_series(0, 4) n;
+SELECT pg_temp.find('enrollments', '{"year": 2024}', 2147483647, 1) AS rest;
+SELECT string_agg(d ->> 'enrollmentId', ' ') AS after_the_third FROM dms.query_documents('equalities', 'enrollments', '{"year": [2024, 2025]}',
+	after => dms.resolve('equalities', 'enrollment', '{"enrollmentId": 3, "schoolId": 1}')) d;
+
+-- Two references, neither of them required, both with a part of their identity.
+SELECT count(pg_temp.put('plans', json_strip_nulls(json_build_object('planId', n,
+	'firstReference', CASE WHEN f THEN pg_temp.calendar('c', 'A', s, y) END,
+	'secondReference', CASE WHEN t THEN pg_temp.calendar('c', 'B', s, y) END))))
+FROM (VALUES (1, 1, 2024, true, true), (2, 1, 2024, true, false), (3, 1, 2024, false, true), (4, 1, 2025, false, true),
+	(5, 2, 2024, true, false), (6, 2, 2024, false, false)) v (n, s, y, f, t);
+SELECT pg_temp.find('plans', '{"schoolId": 1}') AS school, pg_temp.find('plans', '{"year": 2024}') AS year,
+	pg_temp.find('plans', '{"schoolId": 1, "year": 2024}') AS both, pg_temp.find('plans', '{"schoolId": 3}') AS none;
+
+-- Constraints connect three references in a row.  Where the middle one is absent,
+-- the others may differ: both count, and no document counts twice.
+SELECT count(pg_temp.put('transfers', document)) FROM (VALUES
+	('{"transferId": 1, "firstReference": {"schoolId": 1}, "thirdReference": {"schoolId": 2}}'::json),
+	('{"transferId": 2, "firstReference": {"schoolId": 1}, "secondReference": {"schoolId": 1}, "thirdReference": {"schoolId": 1}}'),
+	('{"transferId": 3, "thirdReference": {"schoolId": 1}}'), ('{"transferId": 4, "secondReference": {"schoolId": 2}}'),
+	('{"transferId": 5, "number": 3}'), ('{"transferId": 6, "number": 3, "fourthReference": {"schoolId": 3}}'),
+	('{"transferId": 7, "seat": 4}'), ('{"transferId": 8, "fifthReference": {"schoolId": 4}}'),
+	('{"transferId": 9, "seat": 4, "fifthReference": {"schoolId": 4}}')) v (document);
+SELECT pg_temp.find('transfers', '{"schoolId": 1}') AS first, pg_temp.find('transfers', '{"schoolId": 2}') AS second,
+	pg_temp.find('transfers', '{"schoolId": [1, 2]}', 3) AS either;
+
+-- A path that has a field of its own is left to it.  A value need not exist as
+-- the identity of a document.
+SELECT pg_temp.find('transfers', '{"fourthId": 3}') AS reference, pg_temp.find('transfers', '{"number": 3}') AS number,
+	pg_temp.find('transfers', '{"fifthId": 4}') AS either, pg_temp.find('transfers', '{"fifthId": 5}') AS none;
+SELECT pg_temp.put('transfers', '{"transferId": 10, "seat": 99}') IS NOT NULL AS written;
+SELECT pg_temp.find('transfers', '{"fifthId": 99}') AS number_without_school;
+
+-- Mistakes are reported once, at the path of the field.
+SELECT dms.count_documents('equalities', 'enrollments', '{"schoolId": "one", "year": null}');
+
+-- A renamed school is found by its new name, in both ways.
+SELECT outcome FROM dms.update_document(dms.resolve('equalities', 'school', '{"schoolId": 1}'), '{"schoolId": 8}');
+SELECT pg_temp.find('enrollments', '{"schoolId": 1}') AS old, pg_temp.find('enrollments', '{"schoolId": 8}') AS new,
+	pg_temp.find('plans', '{"schoolId": 8}') AS plans;
+
+-- Each of the two ways is searched by its index.
+\c dms_query_equal
+BEGIN;
+SELECT dms.count_documents('equalities', 'enrollments', '{"schoolId": 8}') AS school, dms.count_documents('equalities', 'enrollments', '{"year": 2024}') AS year;
+SELECT relname AS read_from_end_to_end FROM pg_class
+WHERE relnamespace = 'equalities'::regnamespace AND relkind = 'r' AND pg_stat_get_xact_numscans(oid) > 0;
+SELECT relname AS index_that_was_used FROM pg_class
+WHERE relnamespace = 'equalities'::regnamespace AND relname LIKE 'enrollment%' AND relkind = 'i' AND pg_stat_get_xact_numscans(oid) > 0 ORDER BY 1;
+COMMIT;
+
+\c :database
+DROP DATABASE dms_query_equal;
 DROP DATABASE dms_query;

@@ -308,3 +308,33 @@ FROM dms.handle_request('GET', '/ed-fi/students', jsonb_build_object('If-Match',
 SELECT status FROM dms.handle_request('GET', '/ed-fi/students', jsonb_build_object('X-Other', repeat('x', 100000)));
 SELECT status FROM dms.handle_request('GET', '/ed-fi/' || repeat('s', 8185));
 SELECT status FROM dms.handle_request('GET', '/ed-fi/students?limit=1&' || repeat('&', 65527));
+
+--
+-- A field that the schema maps into an optional reference also finds the documents
+-- that have an equal value elsewhere: here enrollments without a calendar.
+--
+
+DROP DATABASE IF EXISTS dms_requests_equal;
+CREATE DATABASE dms_requests_equal TEMPLATE template0 ENCODING 'UTF8';
+\c dms_requests_equal
+SET client_min_messages = warning;
+CREATE EXTENSION dms;
+\set file :top /test/schemas/equalities.json
+\set equalities `cat :'file'`
+SELECT dms.deploy_schema(:'equalities') IS NOT NULL AS deployed;
+SELECT path, status FROM (VALUES
+	('kindDescriptors', '{"namespace": "uri://x/KindDescriptor", "codeValue": "A", "shortDescription": "A"}'),
+	('schools', '{"schoolId": 2}'), ('schools', '{"schoolId": 3}'), ('years', '{"year": 2025}'),
+	('calendars', '{"code": "c", "kindDescriptor": "uri://x/KindDescriptor#A", "schoolReference": {"schoolId": 2}, "yearReference": {"year": 2025}}'),
+	('enrollments', '{"enrollmentId": 1, "schoolReference": {"schoolId": 2}}'),
+	('enrollments', '{"enrollmentId": 2, "schoolReference": {"schoolId": 2},
+		"calendarReference": {"code": "c", "kindDescriptor": "uri://x/KindDescriptor#A", "schoolId": 2, "year": 2025}}'),
+	('enrollments', '{"enrollmentId": 3, "schoolReference": {"schoolId": 3}, "yearReference": {"year": 2025}}')) v (path, body),
+	dms.handle_request('POST', '/equalities/' || path, '{}', body);
+SELECT q, status, headers ->> 'Total-Count' AS total, (SELECT string_agg(d ->> 'enrollmentId', ' ') FROM json_array_elements(body) AS d) AS found
+FROM unnest(ARRAY['schoolId=2', 'SCHOOLID=3', 'schoolId=4', 'schoolId=2&schoolId=3', 'year=2025', 'year=2025&schoolId=3', 'year=2025&code=c',
+	'year=2025&limit=1&offset=1', 'kindDescriptor=uri://x/kinddescriptor%23a']) AS q,
+	dms.handle_request('GET', '/equalities/enrollments?totalCount=true&' || q);
+SELECT status, body -> 'validationErrors' FROM dms.handle_request('GET', '/equalities/enrollments?schoolId=two');
+\c dms_requests
+DROP DATABASE dms_requests_equal;

@@ -17,6 +17,7 @@
 #include "fmgr.h"
 #include "funcapi.h"
 #include "model/modelcache.h"
+#include "model/equalpaths.h"
 #include "model/modelstore.h"
 #include "model/resourcemodels.h"
 #include "schema/ddl.h"
@@ -386,19 +387,48 @@ QueryType(const QueryPathModel *path)
 	return path->column < 0 ? "uuid" : DdlColumnType(&value);
 }
 
-/* Return the fields of queries. */
+/* Return a path of a query field. */
+static void
+DescribeQueryPath(ReturnSetInfo *rsinfo, const QueryModel *query, const QueryPathModel *path)
+{
+	DescribeRow row = {.part = "query field",.name = query->name,
+	.type = QueryType(path),.path = path->path};
+
+	PutRow(rsinfo, &row);
+}
+
+/* Return the fields of queries, with all paths at which they match. */
 static void
 DescribeQueries(ReturnSetInfo *rsinfo, const ResourceModel *model)
 {
 	for (int i = 0; i < model->nqueries; i++)
-		for (int j = 0; j < model->queries[i].npaths; j++)
-		{
-			const QueryPathModel *path = &model->queries[i].paths[j];
-			DescribeRow row = {.part = "query field",.name = model->queries[i].name,
-			.type = QueryType(path),.path = path->path};
+	{
+		const QueryModel *query = &model->queries[i];
 
-			PutRow(rsinfo, &row);
-		}
+		for (int j = 0; j < query->npaths; j++)
+			DescribeQueryPath(rsinfo, query, &query->paths[j]);
+		for (int j = 0; j < query->nequals; j++)
+			DescribeQueryPath(rsinfo, query, &query->equals[j]);
+	}
+}
+
+/*
+ * Return the values of the identity, by the names that clients know them by.  A
+ * descriptor's identity is its URI, which is no value of the document.
+ */
+static void
+DescribeIdentity(ReturnSetInfo *rsinfo, const ResourceModel *model)
+{
+	if (model->kind == RESOURCE_DESCRIPTOR)
+		return;
+	for (int i = 0; i < model->nidentity; i++)
+	{
+		const IdentityModel *identity = &model->identity[i];
+		DescribeRow row = {.part = "identity",.name = EqualPathsFieldName(model, identity->path),
+		.path = identity->path};
+
+		PutRow(rsinfo, &row);
+	}
 }
 
 /* Returns the tables and columns of a resource, and the rules that hold for it. */
@@ -420,6 +450,7 @@ dms_describe_resource(PG_FUNCTION_ARGS)
 	DescribeUncheckedUniqueness(rsinfo, model);
 	DescribeUniqueItems(rsinfo, model);
 	DescribeEqualities(rsinfo, model);
+	DescribeIdentity(rsinfo, model);
 	DescribeQueries(rsinfo, model);
 	SessionEnd(&session);
 	PG_RETURN_NULL();

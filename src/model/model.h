@@ -26,7 +26,7 @@
  * The form in which models are stored.  To be raised whenever it changes: a
  * library refuses models that were stored in another form.
  */
-#define MODEL_FORMAT 2
+#define MODEL_FORMAT 3
 
 /* Names of projects and resources: the width of the columns that hold them. */
 #define MODEL_MAX_NAME 256
@@ -250,13 +250,23 @@ typedef struct QueryPathModel
 								 * document's id */
 	int			reference;		/* derived */
 	int			member;			/* derived */
+	bool		required;		/* derived: every document has a value */
 } QueryPathModel;
 
+/*
+ * A field of queries matches at any of its paths.  If one of them lies in a
+ * reference that documents need not have, the field also matches at the paths
+ * that equality constraints make equal to it and that have no field of their own.
+ */
 typedef struct QueryModel
 {
 	char	   *name;
 	QueryPathModel *paths;
 	int			npaths;
+	QueryPathModel *equals;		/* equal paths */
+	int			nequals;
+	bool		tied;			/* derived: one path, and one equal path, whose
+								 * values never differ */
 } QueryModel;
 
 /* No two elements of one array may agree in all these values. */

@@ -20,6 +20,7 @@
 #include "base/pattern.h"
 #include "miscadmin.h"
 #include "model/edgename.h"
+#include "model/equalpaths.h"
 #include "model/modelsound.h"
 #include "utils/memutils.h"
 
@@ -496,19 +497,44 @@ CompleteQueryPath(ResourceModel *model, QueryPathModel *path)
 	if (strcmp(path->path, "$.id") == 0)
 	{
 		path->column = path->reference = path->member = -1;
+		path->required = true;
 		return;
 	}
 	Require(model, FindValue(model, path->path, &found));
 	LocateRootValue(model, &found, &path->column, &path->reference, &path->member, &path->type);
+	path->required = found.required;
 }
 
-/* Complete all query fields. */
-static void
-CompleteQueries(ResourceModel *model)
+/* Returns true if constraints connect a path with one of the field's. */
+static bool
+IsEqualPath(const ResourceModel *model, const QueryModel *query, const char *path)
 {
-	for (int i = 0; i < model->nqueries; i++)
-		for (int j = 0; j < model->queries[i].npaths; j++)
-			CompleteQueryPath(model, &model->queries[i].paths[j]);
+	for (int i = 0; i < query->npaths; i++)
+		if (EqualPathsConnected(model, query->paths[i].path, path))
+			return true;
+	return false;
+}
+
+/* Require that constraints give a field its equal paths.  Few fields have any. */
+static void
+RequireEqualPaths(const ResourceModel *model, const QueryModel *query)
+{
+	for (int i = 0; i < query->nequals; i++)
+	{
+		Require(model, IsEqualPath(model, query, query->equals[i].path));
+		Require(model, EqualPathsFieldOf(model, query->equals[i].path) == NULL);
+	}
+}
+
+/* Complete a query field. */
+static void
+CompleteQuery(ResourceModel *model, QueryModel *query)
+{
+	for (int i = 0; i < query->npaths; i++)
+		CompleteQueryPath(model, &query->paths[i]);
+	for (int i = 0; i < query->nequals; i++)
+		CompleteQueryPath(model, &query->equals[i]);
+	query->tied = EqualPathsAreTied(model, query);
 }
 
 /* Returns true if the elements of an array are the rows of a table. */
@@ -751,7 +777,8 @@ CompleteConcrete(ResourceModel *model)
 			CompleteIdentity(model, &model->identity[i]);
 	RequireAllNamed(model);
 	CompleteBareReferences(model);
-	CompleteQueries(model);
+	for (int i = 0; i < model->nqueries; i++)
+		CompleteQuery(model, &model->queries[i]);
 }
 
 /* Check the paths of a complete model. */
@@ -768,6 +795,8 @@ RequirePlaces(const ResourceModel *model)
 		RequireUniqueness(model, &model->uniqueness[i]);
 	for (int i = 0; i < model->nequalities; i++)
 		RequireEquality(model, &model->equalities[i]);
+	for (int i = 0; i < model->nqueries; i++)
+		RequireEqualPaths(model, &model->queries[i]);
 	MemoryContextSwitchTo(saved);
 	MemoryContextDelete(scratch);
 }

@@ -233,6 +233,7 @@ static const FieldInfo query_path_fields[] = {
 	DERIVED(QueryPathModel, column, FIELD_LINK),
 	DERIVED(QueryPathModel, reference, FIELD_LINK),
 	DERIVED(QueryPathModel, member, FIELD_LINK),
+	DERIVED(QueryPathModel, required, FIELD_BOOL),
 	FIELD_END
 };
 static const StructInfo query_path_info = {sizeof(QueryPathModel), query_path_fields};
@@ -240,6 +241,8 @@ static const StructInfo query_path_info = {sizeof(QueryPathModel), query_path_fi
 static const FieldInfo query_fields[] = {
 	FIELD(QueryModel, name, FIELD_NAME),
 	FIELD_ARRAY(QueryModel, paths, query_path_info),
+	FIELD_ARRAY(QueryModel, equals, query_path_info),
+	DERIVED(QueryModel, tied, FIELD_BOOL),
 	FIELD_END
 };
 static const StructInfo query_info = {sizeof(QueryModel), query_fields};

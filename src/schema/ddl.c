@@ -308,9 +308,16 @@ static bool
 IsQueried(const ResourceModel *model, int column)
 {
 	for (int i = 0; i < model->nqueries; i++)
-		for (int j = 0; j < model->queries[i].npaths; j++)
-			if (model->queries[i].paths[j].column == column)
+	{
+		const QueryModel *query = &model->queries[i];
+
+		for (int j = 0; j < query->npaths; j++)
+			if (query->paths[j].column == column)
 				return true;
+		for (int j = 0; j < query->nequals; j++)
+			if (query->equals[j].column == column)
+				return true;
+	}
 	return false;
 }
 

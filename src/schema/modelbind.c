@@ -17,6 +17,7 @@
 #include "access/itup.h"
 #include "base/grow.h"
 #include "mb/pg_wchar.h"
+#include "model/equalpaths.h"
 #include "schema/modelbind.h"
 #include "schema/modeltables.h"
 #include "schema/naming.h"
@@ -674,6 +675,17 @@ ModelBindAbstract(ModelSet *set, ModelEntry *entry)
 		AddViewColumn(set, entry, lfirst(cell), first->model, ordinal++);
 }
 
+/* Bind a path of queries to a value of the root row; false if it leads to none. */
+static bool
+BindQueryPath(const ResourceModel *model, const char *source, QueryPathModel *path)
+{
+	if (!FindRootValue(model, source, &path->column, &path->reference, &path->member, &path->type))
+		return false;
+	path->path = pstrdup(source);
+	path->required = model->tables[0].columns[path->column].required;
+	return true;
+}
+
 /*
  * Bind query fields to the document's id, or to values that the root row can
  * reach.  Fields with several paths match any of them.
@@ -687,14 +699,11 @@ ModelBindQueries(ModelSet *set, ModelEntry *entry)
 	foreach(cell, entry->api->queries)
 	{
 		ApiQueryPath *source = lfirst(cell);
-		QueryPathModel path = {.column = -1,.reference = -1,.member = -1};
+		QueryPathModel path = {.path = "$.id",.column = -1,.reference = -1,.member = -1,.required = true};
 		QueryModel	field = {0};
 		int			index = -1;
 
-		path.path = pstrdup(source->path);
-		if (strcmp(source->path, "$.id") != 0 &&
-			!FindRootValue(model, source->path, &path.column, &path.reference,
-						   &path.member, &path.type))
+		if (strcmp(source->path, path.path) != 0 && !BindQueryPath(model, source->path, &path))
 		{
 			if (!LiesInBrokenReference(model, source->path))
 				ProblemAt(set->problems, source->place, "%s is not a value that a query can reach.", source->path);
@@ -945,4 +954,60 @@ ModelBindConstraints(ModelSet *set, ModelEntry *entry)
 	NameForeignKeys(entry->model);
 	foreach(cell, entry->api->equalities)
 		BindEquality(set, entry, lfirst(cell));
+}
+
+/* Returns true if a path lies in a reference that documents need not have. */
+static bool
+LiesInOptionalReference(const ResourceModel *model, const QueryPathModel *path)
+{
+	return path->reference >= 0 && !model->tables[0].columns[path->column].required;
+}
+
+/* Returns true if a query field matches at an equal path already. */
+static bool
+HasEqualPath(const QueryModel *query, const char *path)
+{
+	for (int i = 0; i < query->nequals; i++)
+		if (strcmp(query->equals[i].path, path) == 0)
+			return true;
+	return false;
+}
+
+/*
+ * Let a query field match at the paths that are equal to one of its own.  Clients
+ * mean the value, not the reference that the schema has chosen for it.  A path
+ * that has a field of its own is left to that field, and only values of the root
+ * row can be queried.
+ */
+static void
+AddEqualPaths(const ResourceModel *model, QueryModel *query, const char *path)
+{
+	int			n;
+	const char **paths = EqualPaths(model, path, &n);
+
+	for (int i = 0; i < n; i++)
+	{
+		QueryPathModel equal = {0};
+
+		if (EqualPathsFieldOf(model, paths[i]) == NULL && !HasEqualPath(query, paths[i]) &&
+			BindQueryPath(model, paths[i], &equal))
+			APPEND(query->equals, query->nequals, equal);
+	}
+}
+
+/* Find the equal paths of the query fields whose documents may lack the path. */
+void
+ModelBindEqualPaths(ModelSet *set, ModelEntry *entry)
+{
+	ResourceModel *model = entry->model;
+
+	for (int i = 0; i < model->nqueries; i++)
+	{
+		QueryModel *query = &model->queries[i];
+
+		for (int j = 0; j < query->npaths; j++)
+			if (LiesInOptionalReference(model, &query->paths[j]))
+				AddEqualPaths(model, query, query->paths[j].path);
+		query->tied = EqualPathsAreTied(model, query);
+	}
 }

@@ -15,5 +15,6 @@ extern void ModelBindIdentity(ModelSet *set, ModelEntry *entry);
 extern void ModelBindAbstract(ModelSet *set, ModelEntry *entry);
 extern void ModelBindQueries(ModelSet *set, ModelEntry *entry);
 extern void ModelBindConstraints(ModelSet *set, ModelEntry *entry);
+extern void ModelBindEqualPaths(ModelSet *set, ModelEntry *entry);
 
 #endif							/* DMS_MODELBIND_H */

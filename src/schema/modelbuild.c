@@ -105,9 +105,10 @@ DropEmptyAbstracts(ModelSet *set)
  * Metadata is checked against them next, so that the list of problems begins
  * with their causes.  Superclasses are found before references are bound,
  * because a reference to an abstract resource is bound through one of its
- * subclasses.  Constraints use the columns of references.  Abstract resources
- * copy the bound identity of their subclasses.  Types of members are compared
- * when all identities are known, and ranks need all references.
+ * subclasses.  Constraints use the columns of references, and query fields
+ * follow constraints to equal paths.  Abstract resources copy the bound identity
+ * of their subclasses.  Types of members are compared when all identities are
+ * known, and ranks need all references.
  *
  * Steps go on where earlier ones found problems, so that one deploy lists as
  * many as possible.  Load order and projections follow edges of the whole
@@ -129,6 +130,7 @@ ModelBuildSet(ApiSchema *schema)
 	ForEach(set, false, ModelBindIdentity);
 	ForEach(set, false, ModelBindQueries);
 	ForEach(set, false, ModelBindConstraints);
+	ForEach(set, false, ModelBindEqualPaths);
 	DropEmptyAbstracts(set);
 	ForEach(set, true, ModelBindAbstract);
 	ForEach(set, false, ModelCheckMembers);

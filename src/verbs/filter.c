@@ -116,15 +116,26 @@ ReadPath(FilterState *state, const QueryPathModel *path, const JNode *source,
 		into->nvalues = 1;
 }
 
-/* Read the values of a field, for each of its paths. */
+/*
+ * Read the values of a field, for each of its paths.  Mistakes are reported at the
+ * paths that the schema gives the field, not at those that are equal to them.
+ */
 static void
 ReadFilter(FilterState *state, const QueryModel *field, const JNode *source,
 		   Filter *filter)
 {
+	FilterState silent = *state;
+
 	filter->field = field;
 	filter->paths = palloc0(sizeof(FilterPath) * Max(field->npaths, 1));
 	for (int i = 0; i < field->npaths; i++)
 		ReadPath(state, &field->paths[i], source, &filter->paths[i]);
+	if (field->nequals == 0)
+		return;
+	silent.values = ProblemNew(PROBLEM_QUERY_VALUE);
+	filter->equals = palloc0(sizeof(FilterPath) * field->nequals);
+	for (int i = 0; i < field->nequals; i++)
+		ReadPath(&silent, &field->equals[i], source, &filter->equals[i]);
 }
 
 /*

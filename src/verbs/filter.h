@@ -23,6 +23,7 @@ typedef struct Filter
 {
 	const QueryModel *field;
 	FilterPath *paths;			/* as field->paths */
+	FilterPath *equals;			/* as field->equals */
 } Filter;
 
 /* How to treat an id that is no UUID. */

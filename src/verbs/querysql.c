@@ -6,12 +6,16 @@
  * identity was given.  Otherwise it is found through the columns of its table, and
  * of the tables that it refers to.
  *
+ * Documents that match one of several terms are found by a statement of several
+ * branches, one per term.
+ *
  * Names are quoted, values are parameters.
  */
 #include "postgres.h"
 
 #include "base/grow.h"
 #include "catalog/pg_type.h"
+#include "common/int.h"
 #include "document/document.h"
 #include "engine/datums.h"
 #include "engine/store.h"
@@ -23,6 +27,9 @@
 #include "verbs/querysql.h"
 
 #define EQUALS " OPERATOR(pg_catalog.=) "
+
+/* More branches than this are not spelled out; conditions then have OR. */
+#define MAX_BRANCHES 8
 
 /* Add a parameter and return its number. */
 static int
@@ -44,11 +51,11 @@ AppendComparison(QuerySql *sql, const char *alias, const char *column,
 {
 	if (n == 0)
 		return false;
-	appendStringInfo(&sql->where, "%s.%s" EQUALS, alias, quote_identifier(column));
+	appendStringInfo(&sql->term, "%s.%s" EQUALS, alias, quote_identifier(column));
 	if (n == 1)
-		appendStringInfo(&sql->where, "$%d", AddArg(sql, values[0], type));
+		appendStringInfo(&sql->term, "$%d", AddArg(sql, values[0], type));
 	else
-		appendStringInfo(&sql->where, "ANY ($%d)",
+		appendStringInfo(&sql->term, "ANY ($%d)",
 						 AddArg(sql, DatumArray(n, values, NULL, type), array_type));
 	return true;
 }
@@ -102,10 +109,10 @@ AppendUuids(QuerySql *sql, const FilterPath *given)
 		CHECK_FOR_INTERRUPTS();
 		values[i] = DirectFunctionCall1(uuid_in, CStringGetDatum(given->values[i]));
 	}
-	appendStringInfoString(&sql->where,
+	appendStringInfoString(&sql->term,
 						   "r.documentid" EQUALS "ANY (" DOCUMENT_IDS_SQL);
 	AppendComparison(sql, "d", "documentuuid", values, given->nvalues, UUIDOID, UUIDARRAYOID);
-	appendStringInfoChar(&sql->where, ')');
+	appendStringInfoChar(&sql->term, ')');
 	return true;
 }
 
@@ -163,13 +170,13 @@ AppendSubselect(QuerySql *sql, const QueryTerm *term, const ProjectionModel *pro
 	const char *separator = "";
 
 	check_stack_depth();
-	appendStringInfo(&sql->where, "(SELECT %s.documentid FROM %s AS %s WHERE ", alias,
+	appendStringInfo(&sql->term, "(SELECT %s.documentid FROM %s AS %s WHERE ", alias,
 					 quote_qualified_identifier(j->schema, j->table), alias);
 	for (int i = 0; i < term->reference->nmembers; i++)
 	{
 		if (term->members[i] == NULL || JoinOfMember(projection, term->reference, i) != join)
 			continue;
-		appendStringInfoString(&sql->where, separator);
+		appendStringInfoString(&sql->term, separator);
 		if (!AppendMember(sql, term, projection, i, alias))
 			return false;
 		separator = " AND ";
@@ -178,13 +185,13 @@ AppendSubselect(QuerySql *sql, const QueryTerm *term, const ProjectionModel *pro
 	{
 		if (projection->joins[i].from != join || !JoinIsNeeded(term, projection, i))
 			continue;
-		appendStringInfo(&sql->where, "%s%s.%s" EQUALS "ANY ", separator, alias,
+		appendStringInfo(&sql->term, "%s%s.%s" EQUALS "ANY ", separator, alias,
 						 quote_identifier(projection->joins[i].from_column));
 		if (!AppendSubselect(sql, term, projection, i))
 			return false;
 		separator = " AND ";
 	}
-	appendStringInfoChar(&sql->where, ')');
+	appendStringInfoChar(&sql->term, ')');
 	return true;
 }
 
@@ -208,61 +215,118 @@ AppendTerm(QuerySql *sql, const QueryTerm *term)
 	column = &root->columns[term->reference->column];
 	if (term->complete)
 		return AppendIds(sql, "r", column->name, &term->ids);
-	appendStringInfo(&sql->where, "r.%s" EQUALS "ANY ", quote_identifier(column->name));
+	appendStringInfo(&sql->term, "r.%s" EQUALS "ANY ", quote_identifier(column->name));
 	return AppendSubselect(sql, term, &model->projections[term->reference->projection], 0);
 }
 
-/* Append a condition: those of its terms that can hold. */
-static void
-AppendCondition(QuerySql *sql, const QueryCondition *condition)
+/*
+ * Append a term, and that the document lacks what the term before it compares.
+ * Returns false if it cannot hold.
+ */
+static bool
+AppendWholeTerm(QuerySql *sql, const QueryTerm *term)
 {
-	int			possible = 0;
+	const TableModel *root = &sql->terms->model->tables[0];
 
-	appendStringInfoString(&sql->where, sql->where.len > 0 ? " AND (" : " WHERE (");
-	for (int i = 0; i < condition->nterms; i++)
-	{
-		int			start = sql->where.len;
-		int			nargs = sql->nargs;
-
-		appendStringInfoString(&sql->where, possible > 0 ? " OR " : "");
-		if (AppendTerm(sql, &condition->terms[i]))
-			possible++;
-		else
-		{
-			sql->where.len = start;
-			sql->where.data[start] = '\0';
-			sql->nargs = nargs;
-		}
-	}
-	appendStringInfoChar(&sql->where, ')');
-	sql->impossible |= possible == 0;
+	if (!AppendTerm(sql, term))
+		return false;
+	if (term->absent >= 0)
+		appendStringInfo(&sql->term, " AND r.%s IS NULL",
+						 quote_identifier(root->columns[term->absent].name));
+	return true;
 }
 
-/* Append the type of a descriptor: those of all types are in one table. */
+/* Write those terms of a condition that can hold; returns their number. */
+static int
+WriteTerms(QuerySql *sql, const QueryCondition *condition, char **texts)
+{
+	int			n = 0;
+
+	for (int i = 0; i < condition->nterms; i++)
+	{
+		int			nargs = sql->nargs;
+
+		resetStringInfo(&sql->term);
+		if (AppendWholeTerm(sql, &condition->terms[i]))
+			texts[n++] = pstrdup(sql->term.data);
+		else
+			sql->nargs = nargs;
+	}
+	return n;
+}
+
+/* Returns a branch with one more condition. */
+static char *
+Narrow(const char *branch, const char *condition)
+{
+	return psprintf("%s%s (%s)", branch, *branch == '\0' ? " WHERE" : " AND", condition);
+}
+
+/* Returns the texts with OR between them. */
+static char *
+JoinByOr(char **texts, int n)
+{
+	StringInfoData out;
+
+	initStringInfo(&out);
+	for (int i = 0; i < n; i++)
+		appendStringInfo(&out, i == 0 ? "(%s)" : " OR (%s)", texts[i]);
+	return out.data;
+}
+
+/*
+ * Add a condition to the branches.  Its terms are about different columns, and
+ * PostgreSQL would read the whole table to find where one or the other matches.
+ * So each gets branches of its own, which use the index of its column.
+ */
 static void
-AppendDiscriminator(QuerySql *sql)
+AddCondition(QuerySql *sql, const QueryCondition *condition)
+{
+	char	  **texts = palloc(sizeof(char *) * Max(condition->nterms, 1));
+	int			n = WriteTerms(sql, condition, texts);
+	char	  **branches;
+
+	if (n > 1 && sql->nbranches * n > MAX_BRANCHES)
+	{
+		texts[0] = JoinByOr(texts, n);
+		n = 1;
+	}
+	sql->impossible |= n == 0;
+	sql->overlap |= n > 1 && !condition->exclusive;
+	branches = palloc(sizeof(char *) * Max(sql->nbranches * n, 1));
+	for (int i = 0; i < sql->nbranches; i++)
+		for (int j = 0; j < n; j++)
+			branches[i * n + j] = Narrow(sql->branches[i], texts[j]);
+	sql->branches = branches;
+	sql->nbranches *= n;
+}
+
+/* Returns the condition on the type of a descriptor: those of all types are in one table. */
+static char *
+FirstBranch(QuerySql *sql)
 {
 	const ResourceModel *model = sql->terms->model;
 	char	   *name = psprintf("%s:%s", model->project, model->resource);
 
 	if (model->kind != RESOURCE_DESCRIPTOR)
-		return;
-	appendStringInfo(&sql->where, " WHERE r.discriminator" EQUALS "$%d",
-					 AddArg(sql, CStringGetTextDatum(name), TEXTOID));
+		return "";
+	return psprintf(" WHERE r.discriminator" EQUALS "$%d",
+					AddArg(sql, CStringGetTextDatum(name), TEXTOID));
 }
 
 /*
- * Append that the row of the document is visible, if a policy on dms.Document can hide
- * it.  Otherwise pages would have fewer documents than they can, and counts more than
- * there are to be read.
+ * Require in all branches that the row of the document is visible, if a policy on
+ * dms.Document can hide it.  Otherwise pages would have fewer documents than they
+ * can, and counts more than there are to be read.
  */
 static void
-AppendVisible(QuerySql *sql)
+AddVisible(QuerySql *sql)
 {
 	if (check_enable_rls(StoreTable(STORE_DOCUMENT), InvalidOid, true) != RLS_ENABLED)
 		return;
-	appendStringInfo(&sql->where, "%s EXISTS (" DOCUMENT_IDS_SQL "d.documentid" EQUALS "r.documentid)",
-					 sql->where.len > 0 ? " AND" : " WHERE");
+	for (int i = 0; i < sql->nbranches; i++)
+		sql->branches[i] = Narrow(sql->branches[i],
+								  "EXISTS (" DOCUMENT_IDS_SQL "d.documentid" EQUALS "r.documentid)");
 }
 
 /* Write the conditions in SQL. */
@@ -272,25 +336,57 @@ QuerySqlMake(const QueryTerms *terms)
 	QuerySql   *sql = palloc0(sizeof(QuerySql));
 
 	sql->terms = terms;
-	initStringInfo(&sql->where);
-	AppendDiscriminator(sql);
+	initStringInfo(&sql->term);
+	APPEND(sql->branches, sql->nbranches, FirstBranch(sql));
 	for (int i = 0; i < terms->nconditions; i++)
-		AppendCondition(sql, &terms->conditions[i]);
-	AppendVisible(sql);
+		AddCondition(sql, &terms->conditions[i]);
+	AddVisible(sql);
 	sql->nwhere = sql->nargs;
 	return sql;
 }
 
-/* Start a statement: "SELECT columns FROM the root WHERE ..." */
+/* Append "SELECT columns FROM the root WHERE ..." of a branch. */
 static void
-StartStatement(QuerySql *sql, StringInfo out, const char *columns)
+AppendBranch(const QuerySql *sql, StringInfo out, const char *columns, const char *branch)
 {
 	const TableModel *root = &sql->terms->model->tables[0];
 
-	sql->nargs = sql->nwhere;
-	initStringInfo(out);
 	appendStringInfo(out, "SELECT %s FROM %s AS r%s", columns,
-					 quote_qualified_identifier(root->schema, root->name), sql->where.data);
+					 quote_qualified_identifier(root->schema, root->name), branch);
+}
+
+/* Append " ORDER BY the id LIMIT ... OFFSET ...". */
+static void
+AppendPaging(QuerySql *sql, StringInfo out, const char *alias, int64 limit, int64 offset)
+{
+	appendStringInfo(out, " ORDER BY %s.documentid LIMIT $%d", alias,
+					 AddArg(sql, Int64GetDatum(limit), INT8OID));
+	if (offset > 0)
+		appendStringInfo(out, " OFFSET $%d", AddArg(sql, Int64GetDatum(offset), INT8OID));
+}
+
+/*
+ * Append the page of a query of several branches.  Each branch returns no more
+ * than the page can need, so that it costs what a query of its own would.
+ */
+static void
+AppendMerged(QuerySql *sql, StringInfo out, const char *after, int64 limit, int64 offset)
+{
+	int64		most;
+
+	if (pg_add_s64_overflow(limit, offset, &most))
+		most = PG_INT64_MAX;
+	appendStringInfoString(out, "SELECT u.documentid FROM (");
+	for (int i = 0; i < sql->nbranches; i++)
+	{
+		appendStringInfoString(out, i == 0 ? "(" : sql->overlap ? " UNION (" : " UNION ALL (");
+		AppendBranch(sql, out, "r.documentid", sql->branches[i]);
+		appendStringInfoString(out, after);
+		AppendPaging(sql, out, "r", most, 0);
+		appendStringInfoChar(out, ')');
+	}
+	appendStringInfoString(out, ") AS u");
+	AppendPaging(sql, out, "u", limit, offset);
 }
 
 /*
@@ -301,25 +397,62 @@ char *
 QuerySqlPage(QuerySql *sql, int64 after, int64 limit, int64 offset)
 {
 	StringInfoData out;
+	char	   *rest = "";
 
-	StartStatement(sql, &out, "r.documentid");
+	Assert(sql->nbranches > 0);
+	sql->nargs = sql->nwhere;
+	initStringInfo(&out);
 	if (after > 0)
-		appendStringInfo(&out, "%s r.documentid OPERATOR(pg_catalog.>) $%d",
-						 sql->where.len > 0 ? " AND" : " WHERE",
-						 AddArg(sql, Int64GetDatum(after), INT8OID));
-	appendStringInfo(&out, " ORDER BY r.documentid LIMIT $%d",
-					 AddArg(sql, Int64GetDatum(limit), INT8OID));
-	if (offset > 0)
-		appendStringInfo(&out, " OFFSET $%d", AddArg(sql, Int64GetDatum(offset), INT8OID));
+		rest = psprintf("%s r.documentid OPERATOR(pg_catalog.>) $%d",
+						*sql->branches[0] == '\0' ? " WHERE" : " AND",
+						AddArg(sql, Int64GetDatum(after), INT8OID));
+	if (sql->nbranches > 1)
+		AppendMerged(sql, &out, rest, limit, offset);
+	else
+	{
+		AppendBranch(sql, &out, "r.documentid", sql->branches[0]);
+		appendStringInfoString(&out, rest);
+		AppendPaging(sql, &out, "r", limit, offset);
+	}
 	return out.data;
 }
 
-/* Make the statement that counts the matching documents. */
+/* Append all branches, each in parentheses. */
+static void
+AppendBranches(const QuerySql *sql, StringInfo out, const char *columns, const char *separator)
+{
+	for (int i = 0; i < sql->nbranches; i++)
+	{
+		appendStringInfo(out, "%s(", i == 0 ? "" : separator);
+		AppendBranch(sql, out, columns, sql->branches[i]);
+		appendStringInfoChar(out, ')');
+	}
+}
+
+/*
+ * Make the statement that counts the matching documents.  Branches are counted one
+ * by one unless a document may match in several.
+ */
 char *
 QuerySqlCount(QuerySql *sql)
 {
 	StringInfoData out;
 
-	StartStatement(sql, &out, "pg_catalog.count(*)");
+	Assert(sql->nbranches > 0);
+	sql->nargs = sql->nwhere;
+	initStringInfo(&out);
+	if (sql->nbranches == 1)
+		AppendBranch(sql, &out, "pg_catalog.count(*)", sql->branches[0]);
+	else if (sql->overlap)
+	{
+		appendStringInfoString(&out, "SELECT pg_catalog.count(*) FROM (");
+		AppendBranches(sql, &out, "r.documentid", " UNION ");
+		appendStringInfoString(&out, ") AS u");
+	}
+	else
+	{
+		appendStringInfoString(&out, "SELECT ");
+		AppendBranches(sql, &out, "pg_catalog.count(*)", " OPERATOR(pg_catalog.+) ");
+	}
 	return out.data;
 }

@@ -10,11 +10,15 @@
 #include "lib/stringinfo.h"
 #include "verbs/queryterms.h"
 
+/* Documents match if they match in one of the branches. */
 typedef struct QuerySql
 {
 	const QueryTerms *terms;
-	StringInfoData where;
-	int			nwhere;			/* parameters of where */
+	StringInfoData term;		/* the term that is being written */
+	char	  **branches;		/* " WHERE ..." each; "": all documents */
+	int			nbranches;
+	int			nwhere;			/* parameters of the branches */
+	bool		overlap;		/* some documents may match in several branches */
 	bool		impossible;		/* no document can match */
 	Datum	   *values;			/* parameters of the last statement */
 	Oid		   *types;

@@ -178,6 +178,7 @@ static void
 StartTerm(const ResourceModel *model, QueryTerm *term, const FilterPath *given)
 {
 	memset(term, 0, sizeof(QueryTerm));
+	term->absent = -1;
 	if (given->path->reference < 0)
 	{
 		term->root = given;
@@ -188,6 +189,15 @@ StartTerm(const ResourceModel *model, QueryTerm *term, const FilterPath *given)
 	GiveMember(term, given);
 }
 
+/* Returns true if a term is about this reference and has no such value yet. */
+static bool
+CanJoin(const QueryTerms *terms, const QueryTerm *term, const FilterPath *given)
+{
+	return given->path->reference >= 0 &&
+		term->reference == &terms->model->references[given->path->reference] &&
+		term->members[given->path->member] == NULL;
+}
+
 /*
  * Add values to a term for the same reference, if there is one.  The values of
  * several fields may make up the whole identity of its target.
@@ -195,36 +205,120 @@ StartTerm(const ResourceModel *model, QueryTerm *term, const FilterPath *given)
 static bool
 JoinTerm(QueryTerms *terms, const FilterPath *given)
 {
-	const ResourceModel *model = terms->model;
-
 	for (int i = 0; i < terms->nconditions; i++)
 	{
-		QueryTerm  *term = &terms->conditions[i].terms[0];
+		QueryCondition *condition = &terms->conditions[i];
 
-		if (terms->conditions[i].nterms != 1 || given->path->reference < 0 ||
-			term->reference != &model->references[given->path->reference] ||
-			term->members[given->path->member] != NULL)
+		if (condition->nterms != 1 || !CanJoin(terms, &condition->terms[0], given))
 			continue;
-		GiveMember(term, given);
+		GiveMember(&condition->terms[0], given);
 		return true;
 	}
 	return false;
 }
 
-/* Add the condition of a filter. */
-static void
-AddCondition(QueryTerms *terms, const Filter *filter)
+/*
+ * Add values to the two terms of a condition on the same two references.  That is
+ * the same as two conditions, because the second term of both needs documents
+ * without the first reference.
+ */
+static bool
+JoinTied(QueryTerms *terms, const Filter *filter)
 {
-	const ResourceModel *model = terms->model;
-	QueryCondition *condition = &terms->conditions[terms->nconditions];
+	for (int i = 0; i < terms->nconditions; i++)
+	{
+		QueryCondition *condition = &terms->conditions[i];
 
-	if (filter->field->npaths == 1 && JoinTerm(terms, &filter->paths[0]))
+		if (!condition->exclusive || !CanJoin(terms, &condition->terms[0], &filter->paths[0]) ||
+			!CanJoin(terms, &condition->terms[1], &filter->equals[0]))
+			continue;
+		GiveMember(&condition->terms[0], &filter->paths[0]);
+		GiveMember(&condition->terms[1], &filter->equals[0]);
+		return true;
+	}
+	return false;
+}
+
+/* Add an empty condition with room for n terms. */
+static QueryCondition *
+NewCondition(QueryTerms *terms, int n)
+{
+	QueryCondition *condition = &terms->conditions[terms->nconditions++];
+
+	condition->terms = palloc(sizeof(QueryTerm) * Max(n, 1));
+	return condition;
+}
+
+/* Add a term to a condition. */
+static void
+AddTerm(QueryTerms *terms, QueryCondition *condition, const FilterPath *given)
+{
+	StartTerm(terms->model, &condition->terms[condition->nterms++], given);
+}
+
+/* Add the condition of a value that documents have at one path. */
+static void
+AddSingle(QueryTerms *terms, const FilterPath *given)
+{
+	if (!JoinTerm(terms, given))
+		AddTerm(terms, NewCondition(terms, 1), given);
+}
+
+/*
+ * Add the condition of a field with an equal path, where no document has different
+ * values.  Other filters may need the reference of the field anyway.  An equal
+ * path that all documents have decides alone.  Otherwise it decides for documents
+ * without the reference of the field: so no document matches twice.
+ */
+static void
+AddTied(QueryTerms *terms, const Filter *filter)
+{
+	const FilterPath *equal = &filter->equals[0];
+	QueryCondition *condition;
+
+	if (JoinTerm(terms, &filter->paths[0]))
 		return;
-	condition->nterms = filter->field->npaths;
-	condition->terms = palloc(sizeof(QueryTerm) * Max(condition->nterms, 1));
-	for (int i = 0; i < condition->nterms; i++)
-		StartTerm(model, &condition->terms[i], &filter->paths[i]);
-	terms->nconditions++;
+	if (equal->path->required)
+	{
+		AddSingle(terms, equal);
+		return;
+	}
+	if (JoinTied(terms, filter))
+		return;
+	condition = NewCondition(terms, 2);
+	condition->exclusive = true;
+	AddTerm(terms, condition, &filter->paths[0]);
+	AddTerm(terms, condition, equal);
+	condition->terms[1].absent = filter->paths[0].path->column;
+}
+
+/* Add the condition of a field that has several paths. */
+static void
+AddAny(QueryTerms *terms, const Filter *filter)
+{
+	const QueryModel *field = filter->field;
+	QueryCondition *condition = NewCondition(terms, field->npaths + field->nequals);
+
+	for (int i = 0; i < field->npaths; i++)
+		AddTerm(terms, condition, &filter->paths[i]);
+	for (int i = 0; i < field->nequals; i++)
+		AddTerm(terms, condition, &filter->equals[i]);
+}
+
+/* Add the conditions of all filters; those of a single path are joined first. */
+static void
+AddConditions(QueryTerms *terms, const Filter *filters, int n)
+{
+	for (int i = 0; i < n; i++)
+		if (filters[i].field->npaths == 1 && filters[i].field->nequals == 0)
+			AddSingle(terms, &filters[i].paths[0]);
+	for (int i = 0; i < n; i++)
+	{
+		if (filters[i].field->tied)
+			AddTied(terms, &filters[i]);
+		else if (filters[i].field->npaths != 1 || filters[i].field->nequals > 0)
+			AddAny(terms, &filters[i]);
+	}
 }
 
 /* Make the conditions of filters; identities are looked up in the active snapshot. */
@@ -235,8 +329,7 @@ QueryTermsMake(const ResourceModel *model, const Filter *filters, int n)
 
 	terms->model = model;
 	terms->conditions = palloc0(sizeof(QueryCondition) * Max(n, 1));
-	for (int i = 0; i < n; i++)
-		AddCondition(terms, &filters[i]);
+	AddConditions(terms, filters, n);
 	for (int i = 0; i < terms->nconditions; i++)
 		for (int j = 0; j < terms->conditions[i].nterms; j++)
 			PrepareTerm(terms, &terms->conditions[i].terms[j]);

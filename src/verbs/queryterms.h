@@ -21,6 +21,7 @@ typedef struct IdRange
 typedef struct QueryTerm
 {
 	const FilterPath *root;		/* NULL for references */
+	int			absent;			/* column of the root that must be null too; or -1 */
 	const ReferenceModel *reference;
 	const FilterPath **members; /* as reference->members; NULL: not given */
 	bool		complete;		/* the whole identity is given */
@@ -33,6 +34,7 @@ typedef struct QueryCondition
 {
 	QueryTerm  *terms;
 	int			nterms;
+	bool		exclusive;		/* never more than one holds */
 } QueryCondition;
 
 /* All of the conditions must hold. */

@@ -30,7 +30,7 @@ $node->append_conf('postgresql.conf', "fsync = off\nautovacuum = off");
 $node->start;
 $node->safe_psql('postgres', 'CREATE DATABASE deployed');
 deploy('deployed');
-foreach my $database (qw(real generated spice))
+foreach my $database (qw(real generated spice equal))
 {
 	$node->safe_psql('postgres', "CREATE DATABASE $database TEMPLATE deployed");
 	hostile_settings($database);
@@ -39,6 +39,7 @@ foreach my $database (qw(real generated spice))
 test_real_documents();
 test_generated_documents();
 test_spice();
+test_equal_paths();
 
 $node->stop;
 done_testing();
@@ -107,6 +108,103 @@ sub test_spice
 
 	check_bodies('spice', @documents);
 	check_filters('spice', @documents);
+	return;
+}
+
+# Fields whose path lies in an optional reference, and that equality constraints
+# tie to other paths.  Of the four documents of a resource one has both, two lack
+# one of them, and the last lacks both.
+sub test_equal_paths
+{
+	my (%tied, %left);
+
+	foreach my $resource ($schema->resources)
+	{
+		foreach my $field (sort keys %{ $resource->{query} })
+		{
+			my ($own) = map { $_->{path} } @{ $resource->{query}{$field} };
+			next unless optional_reference($resource, $own) && (() = connected($resource, $own));
+			my @equal = equal_paths($resource, $field);
+			push @{ $tied{ $resource->{key} } }, { field => $field, own => $own, equal => \@equal } if @equal;
+			$left{"$resource->{key} $field"} = 1 unless @equal;
+		}
+	}
+	is(scalar(map { @$_ } values %tied), 18, 'fields that match at equal paths');
+	is(scalar(keys %left), 11, 'fields whose equal paths have fields of their own, or are in collections');
+	ok($left{'Ed-Fi.ChartOfAccount balanceSheetFiscalYear'}, 'among them that of a balance sheet');
+
+	my @documents = write_documents('equal', entries_for(\%tied));
+	my @tied      = grep { $tied{ $_->{resource}{key} } } @documents;
+	check_filters('equal', @tied);
+	foreach my $key (sort keys %tied)
+	{
+		foreach my $tie (@{ $tied{$key} })
+		{
+			my %kinds;
+			foreach my $document (grep { $_->{resource}{key} eq $key } @tied)
+			{
+				my @at = map { defined value_at($document->{tree}, $_) ? 1 : 0 } $tie->{own}, @{ $tie->{equal} };
+				$kinds{"@at"} = 1;
+			}
+			ok($kinds{'1 1'} && $kinds{'0 1'}, "$key $tie->{field}: there are documents with and without the reference");
+		}
+	}
+	check_plans('equal', \%tied, @tied);
+	return;
+}
+
+# Documents of all resources; in those of the ties, references are left out.
+sub entries_for
+{
+	my ($tied) = @_;
+	my $generator = Dms::Generate->new(schema => $schema);
+	my (@entries, %seen);
+
+	$generator->all;
+	$generator->many($_, 3, full => 1, fresh_references => 1) foreach grep { $tied->{ $_->{key} } } $schema->load_order;
+	foreach my $entry ($generator->entries)
+	{
+		my $resource = $schema->resource($entry->{project}, $entry->{resource});
+		my $document = $json->decode($generator->json($entry->{document}));
+		my $n        = $entry->{kind} eq 'full' ? $seen{ $resource->{key} }++ : 0;
+
+		foreach my $tie (@{ $tied->{ $resource->{key} } || [] })
+		{
+			my @paths = (($n & 1 ? $tie->{own} : ()), ($n & 2 ? @{ $tie->{equal} } : ()));
+			delete $document->{$_}
+			  foreach grep { !$schema->is_required($resource, "\$.$_") } map { /^\$\.(\w+)/ } @paths;
+		}
+		push @entries, { resource => $resource, text => $json->encode($document) };
+	}
+	return @entries;
+}
+
+# In tables that are large, each way that a document can match is searched by the
+# index of its column.
+sub check_plans
+{
+	my ($database, $tied, @documents) = @_;
+
+	foreach my $key (sort keys %$tied)
+	{
+		my ($document) = grep { $_->{resource}{key} eq $key } @documents;
+		my $resource = $document->{resource};
+		my $table = query($database, "SELECT t.enlarge(table_name, $document->{id}) FROM dms.resources()
+			WHERE project = '$resource->{project}' AND resource = '$resource->{name}'");
+		foreach my $tie (@{ $tied->{$key} })
+		{
+			my ($leaf) = values_of($resource, $tie->{field}, grep { $_->{resource}{key} eq $key } @documents);
+			my $value = literal($leaf->{ (sort keys %$leaf)[0] }{leaf});
+			foreach my $verb (qw(query_documents count_documents))
+			{
+				my $filters = '{' . $json->encode($tie->{field}) . ": $value}";
+				my $plans = plans_of($database, "SELECT dms.$verb('$resource->{project}', '$resource->{name}', \$f\$$filters\$f\$)");
+				my @scans = $plans =~ /Scan[^\n]* on (?:\w+\.)?\Q$table\E[^\n]*\n[^\n]*/g;
+				my @bad   = grep { !/Index Cond|Recheck Cond/ } @scans;
+				ok(@scans && !@bad && $plans !~ /Seq Scan/, "$key $tie->{field}: $verb searches by index") or diag $plans;
+			}
+		}
+	}
 	return;
 }
 
@@ -191,7 +289,7 @@ sub values_of
 
 	foreach my $document (@documents)
 	{
-		foreach my $path (map { $_->{path} } @{ $resource->{query}{$field} })
+		foreach my $path ((map { $_->{path} } @{ $resource->{query}{$field} }), equal_paths($resource, $field))
 		{
 			my $leaf = $path eq '$.id' ? $document->{uuid} : value_at($document->{tree}, $path);
 			next unless defined $leaf;
@@ -202,6 +300,45 @@ sub values_of
 		}
 	}
 	return (\%leaf, \%who);
+}
+
+# The reference that a path lies in, if documents need not have it.
+sub optional_reference
+{
+	my ($resource, $path) = @_;
+	my ($reference) = grep { my $r = $_; grep { $_->{path} eq $path } @{ $r->{members} } } @{ $resource->{references} };
+
+	return $reference && !$schema->is_required($resource, $reference->{path});
+}
+
+# All paths that equality constraints connect with a path.
+sub connected
+{
+	my ($resource, $path) = @_;
+	my %found = ($path => 1);
+	my $before = 0;
+
+	while (keys %found > $before)
+	{
+		$before = keys %found;
+		foreach my $pair (@{ $resource->{equality} })
+		{
+			@found{@$pair} = (1, 1) if grep { $found{$_} } @$pair;
+		}
+	}
+	delete $found{$path};
+	return sort keys %found;
+}
+
+# The other paths at which a field must match: equal to one of its own that lies
+# in an optional reference, in no collection, and without a field of their own.
+sub equal_paths
+{
+	my ($resource, $field) = @_;
+	my %has_field = map { $_->{path} => 1 } map { @$_ } values %{ $resource->{query} };
+
+	return grep { !$has_field{$_} && !/\[/ } map { connected($resource, $_) }
+	  grep { optional_reference($resource, $_) } map { $_->{path} } @{ $resource->{query}{$field} };
 }
 
 sub queries_of
@@ -566,6 +703,28 @@ LANGUAGE sql SET search_path = pg_catalog AS $$
 		ORDER BY i.document_id, i.written DESC
 $$;
 
+-- Adds rows to a root table that are like a given one but refer to other documents,
+-- as many as a large store has.  Returns the table's name.
+CREATE FUNCTION t.enlarge(root text, document bigint) RETURNS text
+LANGUAGE plpgsql SET search_path = pg_catalog SET session_replication_role = replica AS $$
+DECLARE
+	relation regclass := root;
+	names text;
+	sources text;
+BEGIN
+	SELECT string_agg(quote_ident(attname), ', '),
+		string_agg(CASE WHEN attname LIKE '%documentid' THEN '1000000000 + g'
+			WHEN attnum = ANY (conkey) AND atttypid = 'varchar'::regtype THEN '''v'' || g'
+			ELSE quote_ident(attname) END, ', ')
+	INTO names, sources
+	FROM pg_attribute LEFT JOIN pg_constraint ON conrelid = attrelid AND contype = 'u'
+	WHERE attrelid = relation AND attnum > 0 AND NOT attisdropped;
+	EXECUTE format('INSERT INTO %1$s (%2$s) SELECT %3$s FROM %1$s, generate_series(1, 20000) AS g WHERE documentid = %4$s',
+		relation, names, sources, document);
+	EXECUTE format('ANALYZE %s', relation);
+	RETURN relname FROM pg_class WHERE oid = relation;
+END $$;
+
 CREATE FUNCTION t.sqlstate(statement text) RETURNS text
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -598,6 +757,20 @@ sub write_file
 	print $fh $content;
 	close $fh;
 	return $file;
+}
+
+# The plans of all statements that a statement runs.
+sub plans_of
+{
+	my ($database, $sql) = @_;
+	my $file = write_file('plans.sql', encode('UTF-8', "LOAD 'auto_explain'; SET auto_explain.log_min_duration = 0;
+		SET auto_explain.log_nested_statements = on; SET client_min_messages = log; $sql"));
+	my ($out, $err);
+
+	IPC::Run::run([ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr($database), '-f', $file ],
+		'>', \$out, '2>', \$err)
+	  or die "psql failed on $database: $err";
+	return decode('UTF-8', $err);
 }
 
 # What a script of SQL prints, as characters.

@@ -37,6 +37,7 @@ my @stores = (
 	{ name => 'school',  files => ["$top/examples/schemas/school.json"] },
 	{ name => 'sites',   files => [ "$top/test/schemas/sites.json", "$top/test/schemas/sites-extra.json" ] },
 	{ name => 'cascade', files => ["$top/test/schemas/cascade.json"] },
+	{ name => 'equalities', files => ["$top/test/schemas/equalities.json"] },
 );
 my $real = $ENV{APISCHEMA_DIR};
 if (defined $real && -r "$real/ed-fi.json")
