@@ -39,7 +39,7 @@ OBJS += $(addprefix src/document/,body.o bodyrules.o document.o edges.o flatten.
 	identityread.o projection.o reconstitute.o referentialids.o references.o rows.o rowtables.o storedpage.o \
 	verify.o)
 OBJS += $(addprefix src/cascade/,cascade.o cascadeequality.o claim.o closure.o edgesources.o \
-	futurenames.o identitylocks.o locks.o replaceids.o)
+	futurenames.o identitylocks.o identityturns.o locks.o replaceids.o turnstile.o)
 OBJS += $(addprefix src/verbs/,batchkeys.o batchresolve.o delete.o filter.o resolve.o precondition.o \
 	query.o querysql.o queryterms.o read.o update.o updatebatch.o upsert.o violations.o write.o \
 	writeguard.o writeresult.o)

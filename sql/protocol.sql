@@ -107,11 +107,11 @@ SELECT c AS by_statements_only FROM closure(ARRAY[:fall]) AS c EXCEPT SELECT dms
 SELECT dms.lock_identity_closure(ARRAY[:fall]) AS by_function_only EXCEPT SELECT closure(ARRAY[:fall]);
 COMMIT;
 
--- While the locks are free, the gate is not closed to others, even if the list
+-- While the locks are free, the turnstile is not closed to others, even if the list
 -- has duplicates, or ids that no document has.
 BEGIN;
 SELECT count(*) FROM dms.lock_identity_closure(ARRAY[:fall, 0, :fall]);
-SELECT mode FROM pg_locks WHERE relation = 'dms.Store'::regclass AND pid = pg_backend_pid() ORDER BY 1;
+SELECT count(*) FROM pg_locks WHERE objid = 'dms.IdentityLock'::regclass AND pid = pg_backend_pid();
 COMMIT;
 
 -- A rename by the application's own statements: lock the closure, change the

@@ -11,6 +11,7 @@
 #include "base/report.h"
 #include "cascade/closure.h"
 #include "cascade/locks.h"
+#include "cascade/turnstile.h"
 #include "document/body.h"
 #include "document/verify.h"
 #include "engine/keyaccess.h"
@@ -43,6 +44,7 @@ _PG_init(void)
 	ModelCacheInit();
 	BodyInit();
 	LocksInit();
+	TurnstileInit();
 	ClosureInit();
 	VerifyInit();
 	IdempotencyInit();

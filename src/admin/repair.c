@@ -251,7 +251,7 @@ RepairIdentities(const Repair *repair, const Findings *findings)
 	int			n = findings->n;
 
 	if (repair->cascade)
-		ids = ClosureIds(ClosureLock(ids, n, true), &n);
+		ids = ClosureIds(ClosureLock(ids, n, NULL), &n);
 	CascadeRecompute(ids, n);
 }
 

@@ -73,4 +73,11 @@ typedef bool CompatUpdateIndexes;
 #define COMPAT_MUST_UPDATE_INDEXES(which) (which)
 #endif
 
+/* PostgreSQL 17 groups the two parts of the id of a running transaction. */
+#if PG_VERSION_NUM >= 170000
+#define COMPAT_LXID(proc) ((proc)->vxid.lxid)
+#else
+#define COMPAT_LXID(proc) ((proc)->lxid)
+#endif
+
 #endif							/* DMS_COMPAT_H */

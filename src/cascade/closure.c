@@ -30,7 +30,7 @@
 #include "base/report.h"
 #include "cascade/closure.h"
 #include "cascade/edgesources.h"
-#include "cascade/identitylocks.h"
+#include "cascade/identityturns.h"
 #include "catalog/pg_type.h"
 #include "document/document.h"
 #include "document/edges.h"
@@ -302,11 +302,11 @@ OpenSeeds(OpenMembers *open, const int64 *seeds, int nseeds)
 
 /*
  * Lock members that were taken from the open ones, and add them to the closure.
- * Returns the ids that were locked, ascending; NULL if a lock is not free, and it
- * is not to be waited for.
+ * Returns the ids that were locked, ascending.  If busy is not NULL, no lock is
+ * waited for, and if one is not free, the result is NULL.
  */
 static int64 *
-LockTaken(Closure *closure, const OpenMember *taken, int n, bool wait, int *nlocked)
+LockTaken(Closure *closure, const OpenMember *taken, int n, BusyIdentities *busy, int *nlocked)
 {
 	int64	   *ids = palloc_extended(sizeof(int64) * Max(n, 1), MCXT_ALLOC_HUGE);
 	int64	   *locked;
@@ -320,7 +320,7 @@ LockTaken(Closure *closure, const OpenMember *taken, int n, bool wait, int *nloc
 		locked = ids;
 	}
 	else
-		locked = wait ? IdentityLocksTake(ids, n, nlocked) : IdentityLocksTakeFree(ids, n, nlocked);
+		locked = busy == NULL ? IdentityLocksTake(ids, n, nlocked) : IdentityLocksTakeFree(ids, n, nlocked, busy);
 	if (locked == NULL)
 		return NULL;
 
@@ -346,12 +346,12 @@ HaveSeed(const OpenMember *members, int n, const int64 *seeds, int nseeds)
 
 /*
  * Lock the seeds and all documents whose identities depend on theirs, rank by
- * rank, until every parent over an identity component is locked.  Without wait,
- * for which the seeds must be ascending, returns NULL if the lock of a seed is not
- * free, or that of another member which is locked together with a seed.
+ * rank, until every parent over an identity component is locked.  If busy is not
+ * NULL, for which the seeds must be ascending, returns NULL if the lock of a seed
+ * is not free, or that of another member which is locked together with a seed.
  */
 Closure *
-ClosureLock(const int64 *seeds, int nseeds, bool wait)
+ClosureLock(const int64 *seeds, int nseeds, BusyIdentities *busy)
 {
 	Closure    *closure = NewClosure();
 	OpenMembers open = {0};
@@ -371,7 +371,7 @@ ClosureLock(const int64 *seeds, int nseeds, bool wait)
 				OpenParents(closure, &open, &taken[i].id, 1);
 		FAULT_PAUSE("before_closure_lock");
 		locked = LockTaken(closure, taken, ntaken,
-						   wait || !HaveSeed(taken, ntaken, seeds, nseeds), &nlocked);
+						   busy != NULL && HaveSeed(taken, ntaken, seeds, nseeds) ? busy : NULL, &nlocked);
 		if (locked == NULL)
 			return NULL;
 		if (nlocked > 0 && !FAULT_SKIP("parents_behind_lock") &&
@@ -414,11 +414,11 @@ typedef struct ClosureRequest
 
 /* Lock the closure of a request. */
 static bool
-LockRequested(void *arg, bool wait)
+LockRequested(void *arg, BusyIdentities *busy)
 {
 	ClosureRequest *request = arg;
 
-	request->closure = ClosureLock(request->seeds, request->nseeds, wait);
+	request->closure = ClosureLock(request->seeds, request->nseeds, busy);
 	return request->closure != NULL;
 }
 
@@ -441,7 +441,7 @@ dms_lock_identity_closure(PG_FUNCTION_ARGS)
 	ids = IdsOfArray(PG_GETARG_ARRAYTYPE_P(0), &n);
 	request.seeds = ids;
 	request.nseeds = n;
-	IdentityLocksByTurns(LockRequested, &request);
+	IdentityTurnsRun(LockRequested, &request);
 	ids = ClosureIds(request.closure, &n);
 	for (int i = 0; i < n; i++)
 	{

@@ -8,6 +8,7 @@
 
 #include "postgres.h"
 
+#include "cascade/identitylocks.h"
 #include "utils/hsearch.h"
 
 /* The locked members of one resource type. */
@@ -34,7 +35,7 @@ typedef struct Closure
 } Closure;
 
 extern void ClosureInit(void);
-extern Closure *ClosureLock(const int64 *seeds, int nseeds, bool wait);
+extern Closure *ClosureLock(const int64 *seeds, int nseeds, BusyIdentities *busy);
 extern void ClosureAddParent(Closure *closure, int64 parent);
 extern bool ClosureHas(const Closure *closure, int64 document_id);
 extern int64 *ClosureIds(const Closure *closure, int *n);

@@ -1,33 +1,26 @@
 /*
  * identitylocks.c
- *		The rows of dms.IdentityLock: locking identities, and queuing for
- *		locks that are not free.
+ *		The rows of dms.IdentityLock: locking identities.
  *
  * A transaction that changes or deletes an identity locks its row FOR UPDATE;
  * one that relies on it locks the row FOR SHARE.  The row is separate from
  * dms.Document, because a writer may change a document without changing its
  * identity, and must then not block those that refer to it.
- *
- * PostgreSQL grants a share lock on a row that is share-locked already, even
- * if another transaction waits for an update lock.  On a document that is
- * referred to all the time, a change of identity could wait forever.  So a
- * transaction that cannot have its update locks at once closes the gate, which
- * is a table lock with a fair queue: transactions that hold share locks can
- * finish, and new writers queue after us.
  */
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "base/faults.h"
+#include "base/grow.h"
 #include "cascade/identitylocks.h"
+#include "cascade/turnstile.h"
 #include "catalog/pg_type.h"
-#include "engine/attempt.h"
 #include "engine/datums.h"
 #include "engine/keywrite.h"
 #include "engine/result.h"
 #include "engine/snapshot.h"
 #include "engine/statement.h"
 #include "engine/store.h"
-#include "engine/storerow.h"
 
 static const char *const lock_columns[] = {"documentid"};
 static const Oid id_type[] = {INT8OID};
@@ -71,6 +64,40 @@ WaitPolicy(void)
 	return StoreLockNowait() ? LockWaitError : LockWaitBlock;
 }
 
+/*
+ * Returns how many of the identities exist in the latest state, which the
+ * transaction's snapshot may not show.
+ */
+static int64
+CountNow(const int64 *ids, int n)
+{
+	Datum		values[1] = {DatumInt8Array(n, ids)};
+	int64		count;
+	bool		isnull;
+
+	SnapshotBeginLatest();
+	StatementRun(&count_locks, values, NULL, true, 0);
+	SnapshotEnd();
+	ResultExpect(id_type);
+	count = DatumGetInt64(ResultDatum(0, 1, &isnull));
+	SPI_freetuptable(SPI_tuptable);
+	return count;
+}
+
+/*
+ * Refuse a fixed snapshot that does not show all of the identities that exist.
+ * To a snapshot that is older than a rewrite of the table, all rows are gone; that
+ * is no damage.
+ */
+static void
+RefuseUnseen(const int64 *ids, int n, int nlocked)
+{
+	if (nlocked < n && IsolationUsesXactSnapshot() && CountNow(ids, n) > nlocked && !FAULT_SKIP("rewritten_locks"))
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("could not serialize access due to a concurrent rewrite of dms.IdentityLock")));
+}
+
 /* Lock identities for update, in order of their ids.  Returns those that were locked. */
 static int64 *
 LockForUpdate(const int64 *ids, int n, LockWaitPolicy wait, int *nlocked)
@@ -89,11 +116,14 @@ LockForUpdate(const int64 *ids, int n, LockWaitPolicy wait, int *nlocked)
 int64 *
 IdentityLocksTake(const int64 *ids, int n, int *nlocked)
 {
-	return LockForUpdate(ids, n, WaitPolicy(), nlocked);
+	int64	   *locked = LockForUpdate(ids, n, WaitPolicy(), nlocked);
+
+	RefuseUnseen(ids, n, *nlocked);
+	return locked;
 }
 
 /*
- * Lock identities for share, in the order given.  Returns those that were
+ * Lock identities for share, in the order given, after passing the turnstile.  Returns those that were
  * locked; documents that are gone are not among them.
  */
 int64 *
@@ -102,134 +132,36 @@ IdentityLocksShare(const int64 *ids, int n, int *nlocked)
 	TakenIds	locked = {.ids = palloc(sizeof(int64) * Max(n, 1)),.room = n};
 	StoredRows	rows;
 
+	TurnstilePass();
 	KeyedTableLock(&locks, ids, n, LCS_FORSHARE, WaitPolicy(), &rows);
 	for (int i = 0; i < rows.nrows; i++)
 		AddLocked(StoredRowValues(&rows, i), &locked);
 	SPI_freetuptable(SPI_tuptable);
 	*nlocked = locked.n;
+	RefuseUnseen(ids, n, locked.n);
 	return locked.ids;
 }
 
 /*
- * Returns the number that a query gives in the latest state, which the
- * transaction's snapshot may not show.
- */
-static int64
-NumberNow(Statement *statement, Datum *values)
-{
-	Datum		value;
-	int64		number;
-	bool		isnull;
-
-	SnapshotBeginLatest();
-	StatementRun(statement, values, NULL, true, 0);
-	SnapshotEnd();
-	ResultExpect(id_type);
-	value = ResultDatum(0, 1, &isnull);
-	number = isnull ? 0 : DatumGetInt64(value);
-	SPI_freetuptable(SPI_tuptable);
-	return number;
-}
-
-/*
- * Lock identities for update without waiting.  Returns those that were locked;
- * documents that are gone are not among them.  Returns NULL if another
- * transaction holds a lock on one of them: rows that do not exist are not locked
- * either, so if some were not, those that exist are counted.
+ * Lock identities for update without waiting; they must be ascending.  Returns
+ * those that were locked; documents that are gone are not among them.  Returns
+ * NULL if another transaction holds a lock on one of them: rows that do not exist
+ * are not locked either, so if some were not, those that exist are counted.  Then
+ * all that were not locked are added to *busy.
  */
 int64 *
-IdentityLocksTakeFree(const int64 *ids, int n, int *nlocked)
+IdentityLocksTakeFree(const int64 *ids, int n, int *nlocked, BusyIdentities *busy)
 {
 	int64	   *locked = LockForUpdate(ids, n, LockWaitSkip, nlocked);
-	Datum		values[1];
 
-	if (*nlocked == n)
+	if (*nlocked == n || *nlocked == CountNow(ids, n))
 		return locked;
-	values[0] = DatumInt8Array(n, ids);
-	return *nlocked == NumberNow(&count_locks, values) ? locked : NULL;
-}
-
-/*
- * Close the gate.  We have to leave it for that, and a deploy that is queued
- * there goes first.  The model that this call works with would then be
- * outdated, so the transaction must be retried.
- */
-static void
-CloseGate(void)
-{
-	uint64		generation = StoreRowGeneration();
-
-	FAULT_PAUSE("before_gate_closes");
-	StoreGateClose();
-	if (StoreRowGeneration() != generation && !FAULT_SKIP("same_deploy"))
-		ereport(ERROR,
-				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-				 errmsg("could not serialize access due to a concurrent deploy")));
-}
-
-/* A step that takes locks, and its argument. */
-typedef struct LockAttempt
-{
-	IdentityLocksStep step;
-	void	   *arg;
-} LockAttempt;
-
-/* Take the locks without waiting for the identities that change; run in a subtransaction. */
-static bool
-TryLocks(void *arg)
-{
-	LockAttempt *attempt = arg;
-
-	return attempt->step(attempt->arg, false);
-}
-
-/*
- * Take the locks of a change of identities.  The step takes all of them, in the
- * order of all sessions, at first without waiting for the identities that change.
- * If these are not free, all locks are released, and the step is run again with
- * the gate closed.  The call must not have taken row locks before: a transaction
- * that waited at the gate with a row lock could deadlock with one that waits for
- * this row inside.
- *
- * The locks must be kept if they were free.  If they were only tested and taken
- * later, other transactions could share them in between, and more of them would
- * overtake us while we wait with the gate open.
- *
- * The first run does wait for identities that depend on those that change.
- * Otherwise one busy member of a large closure would close the gate to all
- * writers for as long as the cascade takes.
- */
-void
-IdentityLocksByTurns(IdentityLocksStep step, void *arg)
-{
-	LockAttempt attempt = {.step = step,.arg = arg};
-
-	if (!StoreLockNowait() && !FAULT_SKIP("fair_gate"))
+	for (int i = 0, at = 0; i < n; i++)
 	{
-		if (Attempt(TryLocks, &attempt))
-			return;
-		CloseGate();
+		if (at < *nlocked && locked[at] == ids[i])
+			at++;
+		else
+			APPEND(busy->ids, busy->n, ids[i]);
 	}
-	(void) step(arg, true);
-}
-
-/*
- * Lock one identity, whose change needs no lock before this one, so that the
- * lock can be kept if it is free: then this is one statement.  Returns false
- * if the document is gone.
- */
-bool
-IdentityLocksTakeFirst(int64 document_id)
-{
-	int			nlocked;
-
-	if (!StoreLockNowait() && !FAULT_SKIP("fair_gate"))
-	{
-		(void) LockForUpdate(&document_id, 1, LockWaitSkip, &nlocked);
-		if (nlocked == 1)
-			return true;
-		CloseGate();
-	}
-	IdentityLocksTake(&document_id, 1, &nlocked);
-	return nlocked == 1;
+	return NULL;
 }

@@ -427,17 +427,6 @@ StoreGate(LOCKMODE mode)
 	LockTable(STORE_STORE, mode, lock_nowait);
 }
 
-/*
- * Close the gate to other writers after having passed it.  The weaker lock is
- * released first; two sessions that both keep it would deadlock.
- */
-void
-StoreGateClose(void)
-{
-	UnlockRelationOid(StoreTable(STORE_STORE), RowExclusiveLock);
-	StoreGate(ShareRowExclusiveLock);
-}
-
 /* Lock the stored models for a read: models that are looked up afterwards are current. */
 void
 StoreLockModels(void)

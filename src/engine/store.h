@@ -37,7 +37,6 @@ extern bool StoreTrusts(Oid owner, Oid role);
 extern void StoreCheckSchema(Oid schema, Oid owner);
 extern void StoreCheckRelation(Oid relation, char kind, Oid owner);
 extern void StoreGate(LOCKMODE mode);
-extern void StoreGateClose(void);
 extern void StoreLockModels(void);
 extern void StoreDeployLock(void);
 extern uint64 StoreChanges(void);

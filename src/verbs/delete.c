@@ -11,7 +11,7 @@
 
 #include "base/faults.h"
 #include "base/report.h"
-#include "cascade/identitylocks.h"
+#include "cascade/identityturns.h"
 #include "catalog/pg_type.h"
 #include "document/document.h"
 #include "document/edges.h"
@@ -211,7 +211,7 @@ RunDelete(const Delete *delete)
 	if (!FAULT_SKIP("delete_lock"))
 	{
 		/* The document before its rows: all writers lock them in this order. */
-		if (!IdentityLocksTakeFirst(delete->document_id) ||
+		if (!IdentityTurnsTakeOne(delete->document_id) ||
 			(!FAULT_SKIP("document_first") && !DocumentLock(delete->document_id, &header)))
 			PreconditionRaiseGone(&delete->precondition, delete->uuid);
 		PreconditionCheck(&delete->precondition, &header);

@@ -11,7 +11,7 @@
 #include "base/report.h"
 #include "cascade/cascade.h"
 #include "cascade/closure.h"
-#include "cascade/identitylocks.h"
+#include "cascade/identityturns.h"
 #include "cascade/locks.h"
 #include "document/edges.h"
 #include "document/references.h"
@@ -30,12 +30,12 @@ PG_FUNCTION_INFO_V1(dms_update_document);
  * all identities that depend on it.
  */
 static bool
-LockIdentities(void *arg, bool wait)
+LockIdentities(void *arg, BusyIdentities *busy)
 {
 	Write	   *write = arg;
 
 	WriteLockChildren(write);
-	write->closure = ClosureLock(&write->document_id, 1, wait);
+	write->closure = ClosureLock(&write->document_id, 1, busy);
 	return write->closure != NULL;
 }
 
@@ -69,7 +69,7 @@ LockToUpdate(Write *write, DocumentHeader *header)
 		if (lock == WRITE_GONE)
 			PreconditionRaiseGone(&write->precondition, write->uuid);
 		FAULT_PAUSE("after_moved");
-		write->closure = ClosureLock(&write->document_id, 1, true);
+		write->closure = ClosureLock(&write->document_id, 1, NULL);
 	}
 	if (!ClosureHas(write->closure, write->document_id) ||
 		!DocumentLock(write->document_id, header))
@@ -167,7 +167,7 @@ Update(Write *write)
 		return;
 	ReferencesRefuse(write->flat);
 	if (write->renames)
-		IdentityLocksByTurns(LockIdentities, write);
+		IdentityTurnsRun(LockIdentities, write);
 	else
 		WriteLockChildren(write);
 	WriteGuarded(UpdateById, WriteDocument, write);

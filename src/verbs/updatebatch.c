@@ -12,7 +12,7 @@
 #include "base/ids.h"
 #include "base/report.h"
 #include "cascade/cascade.h"
-#include "cascade/identitylocks.h"
+#include "cascade/identityturns.h"
 #include "cascade/locks.h"
 #include "catalog/pg_type.h"
 #include "document/document.h"
@@ -281,7 +281,7 @@ DropSeeds(Batch *batch)
 
 	BatchResolveSeeds(batch);
 	if (batch->nseeds != nseeds && !FAULT_SKIP("drop_seeds"))
-		batch->closure = ClosureLock(batch->seeds, batch->nseeds, true);
+		batch->closure = ClosureLock(batch->seeds, batch->nseeds, NULL);
 }
 
 /* Write all documents, as far as constraints may be violated. */
@@ -308,13 +308,13 @@ CurrentDocument(void *arg)
  * and all that depend on them.
  */
 static bool
-LockIdentities(void *arg, bool wait)
+LockIdentities(void *arg, BusyIdentities *busy)
 {
 	Batch	   *batch = arg;
 
 	BatchResolveLock(batch);
 	FAULT_PAUSE("after_share_locks");
-	batch->closure = ClosureLock(batch->seeds, batch->nseeds, wait);
+	batch->closure = ClosureLock(batch->seeds, batch->nseeds, busy);
 	return batch->closure != NULL;
 }
 
@@ -326,9 +326,9 @@ RunBatch(Batch *batch)
 	int			nwritten;
 
 	if (batch->nseeds > 0)
-		IdentityLocksByTurns(LockIdentities, batch);
+		IdentityTurnsRun(LockIdentities, batch);
 	else
-		(void) LockIdentities(batch, true);
+		(void) LockIdentities(batch, NULL);
 	LockItems(batch);
 	BatchResolveAgain(batch);
 	DropSeeds(batch);

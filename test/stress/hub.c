@@ -46,7 +46,7 @@
 
 /*
  * The sessions, their wait events, and their locks: those that are awaited, those
- * on the gate, and those that other sessions may wait for.  The numbers of a
+ * on the turnstile, and those that other sessions may wait for.  The numbers of a
  * change's schedstat are the nanoseconds that it ran and that it waited for a
  * processor, and how often it ran.
  */
@@ -58,7 +58,7 @@
 	" CASE WHEN a.application_name LIKE 'stress hub %' THEN" \
 	" 'schedstat ' || pg_catalog.rtrim(pg_catalog.pg_read_file('/proc/' || a.pid || '/schedstat', 0, 100, true), E'\\n') END)" \
 	" FROM pg_catalog.pg_stat_activity AS a LEFT JOIN pg_catalog.pg_locks AS l ON l.pid = a.pid" \
-	" AND (NOT l.granted OR l.relation = 'dms.Store'::pg_catalog.regclass OR l.locktype IN ('tuple', 'transactionid'))" \
+	" AND (NOT l.granted OR (l.objid = 'dms.IdentityLock'::pg_catalog.regclass AND l.objsubid = 1) OR l.locktype IN ('tuple', 'transactionid'))" \
 	" WHERE a.datname = pg_catalog.current_database() AND a.pid <> pg_catalog.pg_backend_pid()" \
 	" ORDER BY a.application_name DESC, a.pid"
 
