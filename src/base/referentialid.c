@@ -15,6 +15,7 @@
 #include "catalog/pg_type.h"
 #include "fmgr.h"
 #include "lib/stringinfo.h"
+#include "miscadmin.h"
 #include "utils/array.h"
 
 PG_FUNCTION_INFO_V1(dms_referential_id);
@@ -52,6 +53,7 @@ ReferentialId(const char *project, const char *resource, int n,
 	appendStringInfoString(&name, resource);
 	for (int i = 0; i < n; i++)
 	{
+		CHECK_FOR_INTERRUPTS();
 		if (ReferentialIdValueIsAmbiguous(values[i]))
 			ReportError(PROBLEM_ARGUMENT, NULL,
 						"the value of \"%s\" contains \"%s\", which would make the identity ambiguous",

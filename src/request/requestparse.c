@@ -21,6 +21,9 @@
 /* No schema nests this deep, and no stack is too small for it. */
 #define MAX_NESTING 1000
 
+/* Bytes of a method that are shown. */
+#define MAX_METHOD 32
+
 #define BLANKS " \t\r\n"
 
 /* Returns the value of a hexadecimal digit, or -1. */
@@ -131,7 +134,7 @@ ParseQuery(Request *request, const char *query)
 	}
 }
 
-/* Look up the method, in any case. */
+/* Look up the method, in any case.  No method is long; of another text, the start is enough. */
 static void
 ParseMethod(Request *request, const char *method)
 {
@@ -141,7 +144,7 @@ ParseMethod(Request *request, const char *method)
 		[METHOD_PUT] = "PUT",
 		[METHOD_DELETE] = "DELETE",
 	};
-	char	   *upper = pstrdup(method);
+	char	   *upper = pnstrdup(method, pg_mbcliplen(method, (int) strlen(method), MAX_METHOD));
 	int			found;
 
 	for (char *c = upper; *c; c++)

@@ -1,0 +1,14 @@
+-- The owner of the store gives an option of dms.Store a type whose conversion to json trusts the search path.  An administrator, who reads
+-- the options with the rights of the owner, has put something into that path.
+-- expect: [x2] ERROR:  55000: function pg_temp_\d+.trap\(\) belongs to role "writer"
+\ir ../lib/store.sql
+SELECT dms.grant_access('writer', 'admin');
+CREATE TYPE public.odd AS ENUM ('a');
+CREATE TABLE public.log (line text);
+CREATE FUNCTION public.to_json(public.odd) RETURNS json LANGUAGE plpgsql AS $$ BEGIN INSERT INTO log VALUES ('x'); RETURN '1'; END $$;
+CREATE CAST (public.odd AS json) WITH FUNCTION public.to_json(public.odd);
+ALTER TABLE dms.Store DROP COLUMN MaxCascadeSize;
+ALTER TABLE dms.Store ADD COLUMN MaxCascadeSize public.odd DEFAULT 'a';
+\ir ../lib/trap.sql
+SELECT dms.configure_store('{}');
+SELECT dms.configure_store('{"verifyEdges": 1}');
