@@ -115,6 +115,20 @@ SELECT id, Etag, body FROM documents WHERE id > 7 AND id < 14 OR id = 15;
 SELECT Offering_DocumentId FROM cascade.NoteOffering;
 SELECT * FROM dms.audit();
 ROLLBACK;
+-- The mode of the constraints is the caller's: keys that the caller has deferred can
+-- collide after the call, too, and others cannot.
+BEGIN;
+SET CONSTRAINTS ALL DEFERRED;
+SELECT outcome FROM batch(ARRAY[8, 9], ARRAY[school(20, 'North'), school(10, 'South')]);
+UPDATE cascade.School SET SchoolId = 20 WHERE DocumentId = 9;
+UPDATE cascade.School SET SchoolId = 10 WHERE DocumentId = 9;
+SET CONSTRAINTS ALL IMMEDIATE;
+SELECT * FROM dms.audit();
+ROLLBACK;
+BEGIN;
+SELECT outcome FROM batch(ARRAY[8, 9], ARRAY[school(20, 'North'), school(10, 'South')]);
+UPDATE cascade.School SET SchoolId = 20 WHERE DocumentId = 9;
+ROLLBACK;
 -- Documents that keep their identities, and therefore refer to the other
 -- documents.
 BEGIN;

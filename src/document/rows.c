@@ -290,6 +290,13 @@ RowsInsert(Resource *resource, const FlatDocument *flat)
 		WriteRows(RowTable(resource, i), KEYED_INSERT, &flat->tables[i]);
 }
 
+/* Update the root rows of several documents in one statement, columns of the identity included. */
+void
+RowsUpdateRoots(Resource *resource, const RowSet *roots)
+{
+	WriteRows(RowTable(resource, 0), KEYED_UPDATE, roots);
+}
+
 /*
  * Make the stored rows those of the body: delete surplus rows, children first,
  * then update changed rows, then insert missing ones, parents first.  Returns

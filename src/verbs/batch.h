@@ -18,6 +18,7 @@ typedef struct BatchItem
 	WriteResult result;
 	bool		key;			/* the columns of its key change, with the
 								 * identity or without */
+	bool		key_written;	/* with those of others */
 	bool		differs;
 	DocumentHeader header;
 } BatchItem;

@@ -3,22 +3,17 @@
  *		Natural keys of the documents of one call.
  *
  * Documents may swap their keys, so these may collide until all documents are
- * written.
+ * written.  The constraints on them are deferrable and initially immediate, which
+ * makes PostgreSQL check them at the end of a statement, and not for each row.  So
+ * one statement writes all keys of a table.
+ *
+ * SET CONSTRAINTS would do the same for several statements.  But it would also
+ * change the mode that the caller has chosen for the rest of the transaction, and
+ * there is no way to find out which one that was.
  */
 #include "postgres.h"
 
-#include "access/genam.h"
-#include "access/htup_details.h"
-#include "access/table.h"
-#include "base/report.h"
-#include "catalog/indexing.h"
-#include "catalog/namespace.h"
-#include "catalog/pg_constraint.h"
-#include "engine/statement.h"
-#include "utils/builtins.h"
-#include "utils/fmgroids.h"
-#include "utils/lsyscache.h"
-#include "utils/rel.h"
+#include "document/rows.h"
 #include "verbs/batchkeys.h"
 
 /* Returns the resources of documents whose keys change, each once. */
@@ -34,66 +29,40 @@ KeyedResources(const Batch *batch)
 }
 
 /*
- * Refuse to set a constraint of a table by its name if another table has one of
- * the same name: the statement would set both, and checks that are deferred for
- * the other one would run as the owner of the store.
+ * Write the keys of a resource.  A single one cannot collide with another of the
+ * call.  It is left to the write of its document, which can tell what is violated.
  */
 static void
-RequireOnlyConstraint(const TableModel *table, const char *name)
+WriteKeys(Batch *batch, Resource *resource)
 {
-	Oid			schema = get_namespace_oid(table->schema, false);
-	Oid			own = get_relname_relid(table->name, schema);
-	Relation	constraints = table_open(ConstraintRelationId, AccessShareLock);
-	ScanKeyData keys[2];
-	SysScanDesc scan;
-	HeapTuple	tuple;
+	RowSet		roots = {.rows = palloc(sizeof(Row) * batch->n)};
+	BatchItem **keyed = palloc(sizeof(BatchItem *) * batch->n);
 
-	ScanKeyInit(&keys[0], Anum_pg_constraint_conname, BTEqualStrategyNumber, F_NAMEEQ, CStringGetDatum(name));
-	ScanKeyInit(&keys[1], Anum_pg_constraint_connamespace, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(schema));
-	scan = systable_beginscan(constraints, ConstraintNameNspIndexId, true, NULL, lengthof(keys), keys);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	for (int i = 0; i < batch->n; i++)
 	{
-		Oid			other = ((Form_pg_constraint) GETSTRUCT(tuple))->conrelid;
+		BatchItem  *item = batch->by_id[i];
 
-		if (OidIsValid(other) && other != own)
-			ReportError(PROBLEM_STORE_UNSAFE, "Rename the other constraint.",
-						"constraint \"%s\" of table \"%s.%s\" has the name of one of \"%s\"", name,
-						table->schema, table->name, get_rel_name(other));
+		if (!item->key || item->write.resource != resource)
+			continue;
+		keyed[roots.nrows] = item;
+		roots.rows[roots.nrows++] = item->write.flat->tables[0].rows[0];
 	}
-	systable_endscan(scan);
-	table_close(constraints, AccessShareLock);
+	if (roots.nrows < 2)
+		return;
+	RowsUpdateRoots(resource, &roots);
+	for (int i = 0; i < roots.nrows; i++)
+		keyed[i]->key_written = true;
 }
 
-/* Set the natural keys of all documents whose keys change DEFERRED or IMMEDIATE. */
-static void
-SetNaturalKeys(const Batch *batch, const char *mode)
+/* Write the natural keys that change and may swap. */
+void
+BatchKeysWrite(Batch *batch)
 {
 	ListCell   *cell;
 
+	batch->position = -1;
 	foreach(cell, KeyedResources(batch))
 	{
-		const TableModel *root = &((Resource *) lfirst(cell))->model->tables[0];
-
-		for (int i = 0; i < root->nuniques; i++)
-			if (root->uniques[i].natural_key)
-			{
-				RequireOnlyConstraint(root, root->uniques[i].name);
-				StatementExecute(psprintf("SET CONSTRAINTS %s %s",
-										  quote_qualified_identifier(root->schema, root->uniques[i].name), mode));
-			}
+		WriteKeys(batch, lfirst(cell));
 	}
-}
-
-/* Let natural keys collide for now. */
-void
-BatchKeysDefer(const Batch *batch)
-{
-	SetNaturalKeys(batch, "DEFERRED");
-}
-
-/* Refuse natural keys that collide. */
-void
-BatchKeysCheck(const Batch *batch)
-{
-	SetNaturalKeys(batch, "IMMEDIATE");
 }

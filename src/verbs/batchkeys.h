@@ -9,7 +9,6 @@
 
 #include "verbs/batch.h"
 
-extern void BatchKeysDefer(const Batch *batch);
-extern void BatchKeysCheck(const Batch *batch);
+extern void BatchKeysWrite(Batch *batch);
 
 #endif							/* DMS_BATCHKEYS_H */

@@ -208,7 +208,9 @@ MoveIdentities(Batch *batch)
 static void
 WriteItems(Batch *batch)
 {
-	BatchKeysDefer(batch);
+	for (int i = 0; i < batch->n; i++)
+		FlattenSetIds(batch->items[i].write.flat, batch->items[i].write.document_id);
+	BatchKeysWrite(batch);
 	for (int i = 0; i < batch->n; i++)
 	{
 		BatchItem  *item = batch->by_id[i];
@@ -216,11 +218,10 @@ WriteItems(Batch *batch)
 
 		CHECK_FOR_INTERRUPTS();
 		batch->position = item - batch->items;
-		FlattenSetIds(flat, item->write.document_id);
-		item->differs = RowsUpdate(item->write.resource, item->write.document_id, flat, item->key);
+		item->differs = RowsUpdate(item->write.resource, item->write.document_id, flat,
+								   item->key && !item->key_written);
 		item->differs |= EdgesDiff(item->write.document_id, flat) || item->key;
 	}
-	BatchKeysCheck(batch);
 }
 
 /* Returns the documents that bump their own etags. */
