@@ -439,7 +439,7 @@ RETURNS TABLE (project text, resource text, project_endpoint text, endpoint text
 	table_name text, column_count integer, collection_count integer, reference_count integer,
 	descriptor_count integer, identity_paths text[], load_order integer, superclass text,
 	identity_can_change boolean)
-LANGUAGE C STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+LANGUAGE C STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'dms_resources';
 COMMENT ON FUNCTION dms.resources() IS
 'the resources of the deployed schema, in an order in which their documents can be loaded';
@@ -447,13 +447,13 @@ COMMENT ON FUNCTION dms.resources() IS
 CREATE FUNCTION dms.describe_resource(project text, resource text)
 RETURNS TABLE (part text, table_name text, name text, type text, nullable boolean,
 	json_path text, refers_to text, enforced_by text)
-LANGUAGE C STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+LANGUAGE C STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'dms_describe_resource';
 COMMENT ON FUNCTION dms.describe_resource(text, text) IS
 'the tables and columns of a resource with their JSON paths and references, the rules that hold for it and how they are enforced, and its query fields';
 
 CREATE FUNCTION dms.schema_diagram(project text, resource text) RETURNS text
-LANGUAGE C STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+LANGUAGE C STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'dms_schema_diagram';
 COMMENT ON FUNCTION dms.schema_diagram(text, text) IS
 'a Mermaid diagram of a resource: its tables, and the resources that it refers to and that refer to it';

@@ -61,6 +61,12 @@ FROM dms_function
 WHERE has_function_privilege('public', oid, 'EXECUTE')
 ORDER BY signature::text COLLATE "C";
 
+-- Functions that load models are parallel unsafe, because these are read in a newer
+-- snapshot than that of the query.
+SELECT signature FROM dms_function
+WHERE prolang = (SELECT oid FROM pg_language WHERE lanname = 'c') AND provolatile <> 'i' AND proparallel <> 'u'
+ORDER BY signature::text COLLATE "C";
+
 -- \df dms.* lists what users call; helpers are in a schema of their own.
 SELECT proname AS for_users, string_agg(pg_get_function_identity_arguments(oid), '; ' ORDER BY oid) AS arguments
 FROM dms_function WHERE pronamespace = 'dms'::regnamespace GROUP BY 1 ORDER BY proname COLLATE "C";
