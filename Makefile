@@ -26,7 +26,7 @@ DATA = $(notdir $(wildcard $(TOP)/dms--*.sql))
 # The folders are layers; each may use those above it in this list, which tools/layers
 # checks.
 OBJS = src/dms.o
-OBJS += $(addprefix src/base/,datetime.o decimal.o faults.o gaps.o grow.o ids.o jsontree.o \
+OBJS += $(addprefix src/base/,datetime.o decimal.o faults.o gaps.o grow.o ids.o jsonargument.o jsontree.o \
 	jsontreebuild.o lowercase.o pattern.o referentialid.o report.o sha256.o uuid.o words.o)
 OBJS += $(addprefix src/engine/,attempt.o cursors.o datums.o keyaccess.o keyedtable.o keyscan.o keywrite.o \
 	ownercode.o restrict.o result.o safefunction.o session.o snapshot.o statement.o store.o storedrows.o \
@@ -54,7 +54,7 @@ $(shell mkdir -p $(sort $(dir $(OBJS))))
 REGRESS = extension uuid lowercase deploy mapping introspection deploy_refusals store protocol
 REGRESS += write write_validation write_references write_identity write_many cascade audit roles configure
 REGRESS += hostile hostile_tables contradictions
-REGRESS += read kept query requests row_security idempotency
+REGRESS += read kept query argument_types requests row_security idempotency
 
 # Specs of the fault schedule need pause points, so only ./check runs them.
 FAULT_SPECS := $(shell sed 's/\#.*//' $(TOP)/test/isolation/fault_schedule 2>/dev/null)

@@ -459,8 +459,10 @@ COMMENT ON FUNCTION dms.schema_diagram(text, text) IS
 'a Mermaid diagram of a resource: its tables, and the resources that it refers to and that refer to it';
 
 -- ---------------------------------------------------------------------------
--- Writing documents.  The body is json, not jsonb, because only json preserves
--- duplicate keys, which must be refused.  A jsonb column needs a cast: body::json.
+-- Writing documents.  Drivers send a body as text, as json or as jsonb, so there is
+-- a function for each.  All three are needed: a literal without a type is text
+-- then, but would be ambiguous between json and jsonb.  Text and json preserve
+-- duplicate keys, which are refused; jsonb does not have them.
 -- ---------------------------------------------------------------------------
 
 CREATE TYPE dms.write_result AS (
@@ -479,14 +481,42 @@ CREATE FUNCTION dms.upsert_document(project text, resource text, document json,
 LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'dms_upsert_document';
 COMMENT ON FUNCTION dms.upsert_document(text, text, json, bigint) IS
-'writes a document by its identity: inserts it, or updates the one that exists; with if_match only if that has this etag (a jsonb body needs ::json)';
+'writes a document by its identity: inserts it, or updates the one that exists; with if_match only if that has this etag';
+
+CREATE FUNCTION dms.upsert_document(project text, resource text, document text,
+	if_match bigint DEFAULT NULL) RETURNS dms.write_result
+LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_upsert_document';
+COMMENT ON FUNCTION dms.upsert_document(text, text, text, bigint) IS
+'the same for a body that is text';
+
+CREATE FUNCTION dms.upsert_document(project text, resource text, document jsonb,
+	if_match bigint DEFAULT NULL) RETURNS dms.write_result
+LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_upsert_document_jsonb';
+COMMENT ON FUNCTION dms.upsert_document(text, text, jsonb, bigint) IS
+'the same for a body that is jsonb';
 
 CREATE FUNCTION dms.update_document(document_uuid uuid, document json,
 	if_match bigint DEFAULT NULL) RETURNS dms.write_result
 LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'dms_update_document';
 COMMENT ON FUNCTION dms.update_document(uuid, json, bigint) IS
-'writes a document by its id; its identity may change if the schema allows it (a jsonb body needs ::json)';
+'writes a document by its id; its identity may change if the schema allows it';
+
+CREATE FUNCTION dms.update_document(document_uuid uuid, document text,
+	if_match bigint DEFAULT NULL) RETURNS dms.write_result
+LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_update_document';
+COMMENT ON FUNCTION dms.update_document(uuid, text, bigint) IS
+'the same for a body that is text';
+
+CREATE FUNCTION dms.update_document(document_uuid uuid, document jsonb,
+	if_match bigint DEFAULT NULL) RETURNS dms.write_result
+LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_update_document_jsonb';
+COMMENT ON FUNCTION dms.update_document(uuid, jsonb, bigint) IS
+'the same for a body that is jsonb';
 
 CREATE FUNCTION dms.update_documents(document_uuids uuid[], documents json[])
 RETURNS SETOF dms.write_result
@@ -534,12 +564,44 @@ AS 'MODULE_PATHNAME', 'dms_query_documents';
 COMMENT ON FUNCTION dms.query_documents(text, text, jsonb, int, bigint, uuid) IS
 'a page of the documents that match all filters, {"field": value or array of values}; a field of an optional reference also matches at equal paths; "after" continues after a document, at the same cost for every page';
 
+-- Only one of the functions has a default for filters: a call without them would
+-- be ambiguous otherwise.
+CREATE FUNCTION dms.query_documents(project text, resource text, filters text,
+	page_limit int DEFAULT 25, page_offset bigint DEFAULT 0, after uuid DEFAULT NULL)
+RETURNS SETOF json
+LANGUAGE C STABLE CALLED ON NULL INPUT PARALLEL UNSAFE ROWS 25
+AS 'MODULE_PATHNAME', 'dms_query_documents_text';
+COMMENT ON FUNCTION dms.query_documents(text, text, text, int, bigint, uuid) IS
+'the same for filters that are text';
+
+CREATE FUNCTION dms.query_documents(project text, resource text, filters json,
+	page_limit int DEFAULT 25, page_offset bigint DEFAULT 0, after uuid DEFAULT NULL)
+RETURNS SETOF json
+LANGUAGE C STABLE CALLED ON NULL INPUT PARALLEL UNSAFE ROWS 25
+AS 'MODULE_PATHNAME', 'dms_query_documents_text';
+COMMENT ON FUNCTION dms.query_documents(text, text, json, int, bigint, uuid) IS
+'the same for filters that are json';
+
 CREATE FUNCTION dms.count_documents(project text, resource text, filters jsonb DEFAULT '{}')
 RETURNS bigint
 LANGUAGE C STABLE CALLED ON NULL INPUT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'dms_count_documents';
 COMMENT ON FUNCTION dms.count_documents(text, text, jsonb) IS
 'the number of documents that match all filters';
+
+CREATE FUNCTION dms.count_documents(project text, resource text, filters text)
+RETURNS bigint
+LANGUAGE C STABLE CALLED ON NULL INPUT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_count_documents_text';
+COMMENT ON FUNCTION dms.count_documents(text, text, text) IS
+'the same for filters that are text';
+
+CREATE FUNCTION dms.count_documents(project text, resource text, filters json)
+RETURNS bigint
+LANGUAGE C STABLE CALLED ON NULL INPUT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_count_documents_text';
+COMMENT ON FUNCTION dms.count_documents(text, text, json) IS
+'the same for filters that are json';
 
 CREATE FUNCTION dms.referencing_documents(document_uuid uuid)
 RETURNS TABLE (referencingdocumentuuid uuid, referencingprojectname text,
@@ -554,6 +616,18 @@ LANGUAGE C STABLE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'dms_resolve';
 COMMENT ON FUNCTION dms.resolve(text, text, json) IS
 'the id of the document that has this identity, {"path or its last name": value}; NULL if there is none';
+
+CREATE FUNCTION dms.resolve(project text, resource text, identity text) RETURNS uuid
+LANGUAGE C STABLE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_resolve';
+COMMENT ON FUNCTION dms.resolve(text, text, text) IS
+'the same for an identity that is text';
+
+CREATE FUNCTION dms.resolve(project text, resource text, identity jsonb) RETURNS uuid
+LANGUAGE C STABLE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_resolve_jsonb';
+COMMENT ON FUNCTION dms.resolve(text, text, jsonb) IS
+'the same for an identity that is jsonb';
 
 -- ---------------------------------------------------------------------------
 -- Requests, for HTTP front ends.  Readers may call these functions, too: a
@@ -576,32 +650,68 @@ AS 'MODULE_PATHNAME', 'dms_handle_request';
 COMMENT ON FUNCTION dms.handle_request(text, text, jsonb, text) IS
 'answers a request to /{project}/{endpoint}[/{id}][?query]; mistakes of the client are answers, and only failures that the caller should retry or report are raised as errors';
 
+-- Other types of headers and bodies that drivers send.  A literal without a type
+-- is text, beside one that has a type it is of that type.
+CREATE FUNCTION dms.handle_request(method text, path text, headers text, body text DEFAULT NULL) RETURNS dms.response
+LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_handle_request_text';
+COMMENT ON FUNCTION dms.handle_request(text, text, text, text) IS
+'the same for headers that are text';
+
+CREATE FUNCTION dms.handle_request(method text, path text, headers json, body text DEFAULT NULL) RETURNS dms.response
+LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_handle_request_text';
+COMMENT ON FUNCTION dms.handle_request(text, text, json, text) IS
+'the same for headers that are json';
+
+CREATE FUNCTION dms.handle_request(method text, path text, headers json, body json) RETURNS dms.response
+LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_handle_request_text';
+COMMENT ON FUNCTION dms.handle_request(text, text, json, json) IS
+'the same for headers and a body that are json';
+
+CREATE FUNCTION dms.handle_request(method text, path text, headers jsonb, body jsonb) RETURNS dms.response
+LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_handle_request_jsonb';
+COMMENT ON FUNCTION dms.handle_request(text, text, jsonb, jsonb) IS
+'the same for headers and a body that are jsonb';
+
 CREATE FUNCTION dms_internal.unavailable_response(headers jsonb) RETURNS dms.response
 LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED
 AS 'MODULE_PATHNAME', 'dms_unavailable_response';
 COMMENT ON FUNCTION dms_internal.unavailable_response(jsonb) IS
 'the answer of dms.process_request() when all attempts have failed';
 
+CREATE FUNCTION dms_internal.require_own_transaction() RETURNS void
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_require_own_transaction';
+COMMENT ON FUNCTION dms_internal.require_own_transaction() IS
+'raises an error that says what to do, if the caller cannot end its transaction';
+
 -- A procedure with a SET clause cannot end transactions, so this one has none, and
--- every name and operator is qualified.  The COMMIT at the start fails inside a
--- transaction block always, not only when a retry is needed.
+-- every name and operator is qualified.  It is refused inside a transaction block
+-- always, not only when a retry is needed.  The answer is three columns, and not a
+-- row of dms.response, because not all drivers can read one.
 -- A request needs no more than READ COMMITTED.  At SERIALIZABLE its commit could
 -- fail, which is too late for a retry.
-CREATE PROCEDURE dms.process_request(method text, path text, headers jsonb, body text,
-	INOUT response dms.response DEFAULT NULL)
+CREATE PROCEDURE dms.process_request(method text, path text, request_headers jsonb DEFAULT '{}',
+	request_body text DEFAULT NULL, INOUT status integer DEFAULT NULL, INOUT headers jsonb DEFAULT NULL,
+	INOUT body json DEFAULT NULL)
 LANGUAGE plpgsql
 AS $$
 DECLARE
 	attempts CONSTANT integer := 3;
 BEGIN
+	PERFORM dms_internal.require_own_transaction();
 	COMMIT;
 	SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
 	FOR attempt IN 1 .. attempts LOOP
 		BEGIN
-			response := dms.handle_request(method, path, headers, body);
+			SELECT r.status, r.headers, r.body INTO status, headers, body
+			FROM dms.handle_request(method, path, request_headers, request_body) AS r;
 			RETURN;
 		EXCEPTION WHEN serialization_failure OR deadlock_detected OR lock_not_available THEN
-			response := NULL;
+			NULL;
 		END;
 		ROLLBACK;
 		SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
@@ -610,11 +720,58 @@ BEGIN
 				OPERATOR(pg_catalog.*) (attempt OPERATOR(pg_catalog.*) attempt)::pg_catalog.float8);
 		END IF;
 	END LOOP;
-	response := dms_internal.unavailable_response(headers);
+	SELECT r.status, r.headers, r.body INTO status, headers, body
+	FROM dms_internal.unavailable_response(request_headers) AS r;
 END
 $$;
-COMMENT ON PROCEDURE dms.process_request(text, text, jsonb, text, dms.response) IS
+COMMENT ON PROCEDURE dms.process_request(text, text, jsonb, text, integer, jsonb, json) IS
 'dms.handle_request() in a transaction of its own; after a conflict with another transaction it is tried again, up to three times with random pauses, and then the answer is 503';
+
+-- The same types as those of dms.handle_request().
+CREATE PROCEDURE dms.process_request(method text, path text, request_headers text, request_body text DEFAULT NULL,
+	INOUT status integer DEFAULT NULL, INOUT headers jsonb DEFAULT NULL, INOUT body json DEFAULT NULL)
+LANGUAGE plpgsql
+AS $$
+BEGIN
+	CALL dms.process_request(method, path, request_headers::pg_catalog.jsonb, request_body, status, headers, body);
+END
+$$;
+COMMENT ON PROCEDURE dms.process_request(text, text, text, text, integer, jsonb, json) IS
+'the same for headers that are text';
+
+CREATE PROCEDURE dms.process_request(method text, path text, request_headers json, request_body text DEFAULT NULL,
+	INOUT status integer DEFAULT NULL, INOUT headers jsonb DEFAULT NULL, INOUT body json DEFAULT NULL)
+LANGUAGE plpgsql
+AS $$
+BEGIN
+	CALL dms.process_request(method, path, request_headers::pg_catalog.jsonb, request_body, status, headers, body);
+END
+$$;
+COMMENT ON PROCEDURE dms.process_request(text, text, json, text, integer, jsonb, json) IS
+'the same for headers that are json';
+
+CREATE PROCEDURE dms.process_request(method text, path text, request_headers json, request_body json,
+	INOUT status integer DEFAULT NULL, INOUT headers jsonb DEFAULT NULL, INOUT body json DEFAULT NULL)
+LANGUAGE plpgsql
+AS $$
+BEGIN
+	CALL dms.process_request(method, path, request_headers::pg_catalog.jsonb, request_body::pg_catalog.text,
+		status, headers, body);
+END
+$$;
+COMMENT ON PROCEDURE dms.process_request(text, text, json, json, integer, jsonb, json) IS
+'the same for headers and a body that are json';
+
+CREATE PROCEDURE dms.process_request(method text, path text, request_headers jsonb, request_body jsonb,
+	INOUT status integer DEFAULT NULL, INOUT headers jsonb DEFAULT NULL, INOUT body json DEFAULT NULL)
+LANGUAGE plpgsql
+AS $$
+BEGIN
+	CALL dms.process_request(method, path, request_headers, request_body::pg_catalog.text, status, headers, body);
+END
+$$;
+COMMENT ON PROCEDURE dms.process_request(text, text, jsonb, jsonb, integer, jsonb, json) IS
+'the same for headers and a body that are jsonb';
 
 -- ---------------------------------------------------------------------------
 -- Idempotency keys, for HTTP front ends with endpoints of their own.  The
@@ -1195,7 +1352,7 @@ VALUES
 -- tables, and on the tables and views of resources.
 ('reader', '{require_store, instance_id, resources, describe_resource, schema_diagram, resolve, get_document,
 	query_documents, count_documents, referencing_documents, handle_request, process_request,
-	unavailable_response}',
+	unavailable_response, require_own_transaction}',
 	'{store, document, referentialidentity, descriptor, edgesource, referenceedge,
 	effectiveschema, schemacomponent, resourcemodel}'),
 -- Writing runs with the rights of the store's owner, so a writer needs no other

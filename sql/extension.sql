@@ -68,7 +68,7 @@ WHERE prolang = (SELECT oid FROM pg_language WHERE lanname = 'c') AND provolatil
 ORDER BY signature::text COLLATE "C";
 
 -- \df dms.* lists what users call; helpers are in a schema of their own.
-SELECT proname AS for_users, string_agg(pg_get_function_identity_arguments(oid), '; ' ORDER BY oid) AS arguments
+SELECT proname AS for_users, count(*) AS forms
 FROM dms_function WHERE pronamespace = 'dms'::regnamespace GROUP BY 1 ORDER BY proname COLLATE "C";
 SELECT DISTINCT proname COLLATE "C" AS internal FROM dms_function
 WHERE pronamespace = 'dms_internal'::regnamespace ORDER BY 1;

@@ -280,7 +280,7 @@ END $$;
 CREATE TRIGGER tell_isolation BEFORE INSERT ON edfi.Student FOR EACH ROW EXECUTE FUNCTION tell_isolation();
 SET default_transaction_isolation = serializable;
 CALL dms.process_request('POST', '/ed-fi/students', '{}', :'body') \gset
-SELECT (:'response'::dms.response).status;
+\echo :status
 RESET default_transaction_isolation;
 DROP TRIGGER tell_isolation ON edfi.Student;
 

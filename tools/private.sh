@@ -98,6 +98,16 @@ missing_packages() {
 	perl -MIPC::Run -e 1 2>/dev/null || echo libipc-run-perl
 	front_python >/dev/null || echo python3-psycopg2
 	command -v curl >/dev/null || echo curl
+	[ -z "${DMS_ALL_DRIVERS:-}" ] || missing_drivers
+}
+
+# Prints the packages of drivers and poolers that only tests need, and that are large or
+# start services.
+missing_drivers() {
+	/usr/bin/python3 -c "import psycopg" 2>/dev/null || echo python3-psycopg
+	[ -x /usr/sbin/pgbouncer ] || echo pgbouncer
+	command -v node >/dev/null || echo nodejs
+	command -v npm >/dev/null || echo npm
 }
 
 install_missing() {

@@ -35,7 +35,6 @@ class Pool:
     def connect(self):
         connection = psycopg2.connect(self.conninfo)
         connection.autocommit = True    # the procedure has transactions of its own
-        psycopg2.extras.register_composite("dms.response", connection)
         return connection
 
     def call(self, *request):
@@ -45,9 +44,17 @@ class Pool:
                 connection = self.connect()
             with connection.cursor() as cursor:
                 cursor.execute(CALL, request)
-                return cursor.fetchone()[0]
+                return cursor.fetchone()
         finally:
             self.free.put(connection)
+
+
+class Refused(Exception):
+    """A request that cannot be passed on; the text says why."""
+
+    def __init__(self, status, reason):
+        super().__init__(reason)
+        self.status = status
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -55,18 +62,27 @@ class Handler(BaseHTTPRequestHandler):
     pool = None
 
     def read_body(self):
-        """The body as text; None if there is none, ValueError if it is no text."""
-        length = int(self.headers.get("Content-Length") or 0)
-        if length < 0 or length > MAX_BODY or "Transfer-Encoding" in self.headers:
-            raise ValueError
-        text = self.rfile.read(length).decode("utf-8")
+        """The body as text, None if there is none; raises Refused."""
+        if "Transfer-Encoding" in self.headers:
+            raise Refused(411, "Send the body in one piece, with Content-Length: chunks are not supported.")
+        if self.headers.get("Content-Encoding", "identity").lower() != "identity":
+            raise Refused(415, "Send the body as it is: %s is not supported." % self.headers["Content-Encoding"])
+        length = self.headers.get("Content-Length", "0")
+        if not (length.isascii() and length.isdigit()):
+            raise Refused(400, "Content-Length must be a number.")
+        if int(length) > MAX_BODY:
+            raise Refused(413, "The body has %s bytes, and may have %d." % (length, MAX_BODY))
+        try:
+            text = self.rfile.read(int(length)).decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise Refused(400, "The body is not UTF-8: byte %d is wrong." % error.start)
         if "\0" in text:
-            raise ValueError
+            raise Refused(400, "The body contains the character U+0000.")
         return text or None
 
     def refuse(self, status, reason):
         self.close_connection = True
-        self.send(status, {"Content-Type": "text/plain"}, reason.encode())
+        self.send(status, {"Content-Type": "text/plain"}, (reason + "\n").encode())
 
     def send(self, status, headers, body):
         self.send_response(status)
@@ -87,18 +103,17 @@ class Handler(BaseHTTPRequestHandler):
                 headers.setdefault(name.lower(), []).append(value)
         try:
             body = self.read_body()
-        except ValueError:
-            return self.refuse(400, "The body must be UTF-8 with a length of up to %d bytes.\n" % MAX_BODY)
+        except Refused as refused:
+            return self.refuse(refused.status, str(refused))
         if "\0" in self.path:
-            return self.refuse(400, "The path is not valid.\n")
+            return self.refuse(400, "The path contains the character U+0000.")
         method = "GET" if self.command == "HEAD" else self.command
         try:
-            response = self.pool.call(method, self.path, json.dumps(headers), body)
+            status, headers, body = self.pool.call(method, self.path, json.dumps(headers), body)
         except psycopg2.Error as error:
             self.log_error("%s %s: %s", self.command, self.path, error)
-            return self.refuse(500, "Something is wrong; the server's log says what.\n")
-        text = response.body if isinstance(response.body, (str, type(None))) else json.dumps(response.body)
-        self.send(response.status, response.headers, (text or "").encode())
+            return self.refuse(500, "Something is wrong; the server's log says what.")
+        self.send(status, headers, (body or "").encode())
 
     do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = do_PATCH = do_OPTIONS = answer
 

@@ -15,6 +15,7 @@
 
 #include "base/compat.h"
 #include "base/faults.h"
+#include "base/jsonargument.h"
 #include "base/report.h"
 #include "base/sha256.h"
 #include "base/uuid.h"
@@ -23,6 +24,7 @@
 #include "engine/session.h"
 #include "engine/snapshot.h"
 #include "engine/store.h"
+#include "executor/spi.h"
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "model/modelcache.h"
@@ -33,12 +35,16 @@
 #include "request/requestquery.h"
 #include "request/response.h"
 #include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
 #include "verbs/delete.h"
 #include "verbs/read.h"
 #include "verbs/update.h"
 #include "verbs/upsert.h"
 
 PG_FUNCTION_INFO_V1(dms_handle_request);
+PG_FUNCTION_INFO_V1(dms_handle_request_text);
+PG_FUNCTION_INFO_V1(dms_handle_request_jsonb);
+PG_FUNCTION_INFO_V1(dms_require_own_transaction);
 
 /* The resource or document at a path. */
 typedef struct Target
@@ -448,9 +454,9 @@ HasKey(const Request *request)
 		request->nsegments > 0 && MayRun(request) && !FAULT_SKIP("idempotency_claim");
 }
 
-/* Answer a request. */
-Datum
-dms_handle_request(PG_FUNCTION_ARGS)
+/* Answer a request.  Its method, path and body are arguments. */
+static Datum
+HandleRequest(FunctionCallInfo fcinfo, Jsonb *headers)
 {
 	static const char *const names[] = {"method", "path"};
 	Request		request;
@@ -458,8 +464,7 @@ dms_handle_request(PG_FUNCTION_ARGS)
 
 	ReportRequireArguments(fcinfo, lengthof(names), names);
 	RequestParse(&request, text_to_cstring(PG_GETARG_TEXT_PP(0)),
-				 text_to_cstring(PG_GETARG_TEXT_PP(1)),
-				 PG_ARGISNULL(2) ? NULL : PG_GETARG_JSONB_P(2),
+				 text_to_cstring(PG_GETARG_TEXT_PP(1)), headers,
 				 PG_ARGISNULL(3) ? NULL : PG_GETARG_TEXT_PP(3));
 	ResponseInit(&response);
 	if (HasKey(&request))
@@ -467,4 +472,46 @@ dms_handle_request(PG_FUNCTION_ARGS)
 	else
 		RunGuarded(&request, &response);
 	PG_RETURN_DATUM(ResponseRow(fcinfo, &response));
+}
+
+/* Answer a request; headers are jsonb. */
+Datum
+dms_handle_request(PG_FUNCTION_ARGS)
+{
+	return HandleRequest(fcinfo, PG_ARGISNULL(2) ? NULL : PG_GETARG_JSONB_P(2));
+}
+
+/* Answer a request; headers are text or json, and so is the body. */
+Datum
+dms_handle_request_text(PG_FUNCTION_ARGS)
+{
+	Datum		headers;
+
+	if (PG_ARGISNULL(2))
+		return HandleRequest(fcinfo, NULL);
+	headers = DirectFunctionCall1(jsonb_in, CStringGetDatum(text_to_cstring(PG_GETARG_TEXT_PP(2))));
+	return HandleRequest(fcinfo, DatumGetJsonbP(headers));
+}
+
+/* Answer a request; headers and body are jsonb. */
+Datum
+dms_handle_request_jsonb(PG_FUNCTION_ARGS)
+{
+	return JsonArgumentCall(dms_handle_request, fcinfo, 3);
+}
+
+/*
+ * Refuse to run where a transaction cannot be ended: in a transaction block, and in
+ * a function.  PostgreSQL's own message does not say what to do instead.
+ */
+Datum
+dms_require_own_transaction(PG_FUNCTION_ARGS)
+{
+	if (!SPI_inside_nonatomic_context())
+		ereport(ERROR,
+				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
+				 errmsg("dms.process_request() cannot run inside a transaction block or a function"),
+				 errdetail("It runs the request in a transaction of its own, and again if others are in the way."),
+				 errhint("Call dms.handle_request() in your transaction, or turn on autocommit.")));
+	PG_RETURN_VOID();
 }

@@ -29,7 +29,9 @@
 
 PG_FUNCTION_INFO_V1(dms_get_document);
 PG_FUNCTION_INFO_V1(dms_query_documents);
+PG_FUNCTION_INFO_V1(dms_query_documents_text);
 PG_FUNCTION_INFO_V1(dms_count_documents);
+PG_FUNCTION_INFO_V1(dms_count_documents_text);
 PG_FUNCTION_INFO_V1(dms_referencing_documents);
 
 /*
@@ -151,9 +153,35 @@ dms_get_document(PG_FUNCTION_ARGS)
 	PG_RETURN_TEXT_P(result.body);
 }
 
+/* Reads the argument with the filters. */
+typedef JNode *(*ReadFilters) (Datum value);
+
+/* Read filters that are jsonb. */
+static JNode *
+FiltersOfJsonb(Datum value)
+{
+	return JsonTreeBuild(DatumGetJsonbP(value));
+}
+
+/* Read filters that are json or text. */
+static JNode *
+FiltersOfText(Datum value)
+{
+	text	   *json = DatumGetTextPP(value);
+	JsonFault	fault;
+	JNode	   *filters = JsonTreeParse(VARDATA_ANY(json), VARSIZE_ANY_EXHDR(json), &fault);
+
+	if (filters == NULL && fault.duplicates != NIL)
+		ReportError(PROBLEM_ARGUMENT, NULL, "filters are not valid: %s %s",
+					JsonTreePath(linitial(fault.duplicates)), fault.message);
+	if (filters == NULL)
+		ReportError(PROBLEM_ARGUMENT, NULL, "filters are not valid: %s", fault.message);
+	return filters;
+}
+
 /* Make the query of the resource and filters in the first three arguments. */
 static DocumentQuery *
-QueryOfArguments(FunctionCallInfo fcinfo, Resource **resource)
+QueryOfArguments(FunctionCallInfo fcinfo, ReadFilters read, Resource **resource)
 {
 	Filter	   *filters;
 	int			n;
@@ -161,7 +189,7 @@ QueryOfArguments(FunctionCallInfo fcinfo, Resource **resource)
 	*resource = ModelCacheFind(text_to_cstring(PG_GETARG_TEXT_PP(0)),
 							   text_to_cstring(PG_GETARG_TEXT_PP(1)));
 	ModelCacheRefuseAbstract(*resource);
-	filters = FiltersRead((*resource)->model, JsonTreeBuild(PG_GETARG_JSONB_P(2)),
+	filters = FiltersRead((*resource)->model, read(PG_GETARG_DATUM(2)),
 						  FILTER_IDS_STRICT, &n);
 	return QueryMake(*resource, filters, n);
 }
@@ -192,8 +220,8 @@ PutDocument(void *state, const DocumentHeader *header, text *body)
 }
 
 /* Return the documents that match, in the order in which they were created. */
-Datum
-dms_query_documents(PG_FUNCTION_ARGS)
+static Datum
+QueryDocuments(FunctionCallInfo fcinfo, ReadFilters read)
 {
 	static const char *const names[] = {"project", "resource", "filters",
 	"page_limit", "page_offset"};
@@ -210,7 +238,7 @@ dms_query_documents(PG_FUNCTION_ARGS)
 		ReportError(PROBLEM_ARGUMENT, NULL, "page_offset must not be negative");
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	ReadBegin(&session);
-	query = QueryOfArguments(fcinfo, &resource);
+	query = QueryOfArguments(fcinfo, read, &resource);
 	ids = QueryPage(query, FindAfter(fcinfo, 5), PG_GETARG_INT32(3), PG_GETARG_INT64(4), &n);
 	FAULT_PAUSE("read_between_statements");
 	ReadPage(resource, ids, n, PutDocument, fcinfo->resultinfo);
@@ -218,9 +246,23 @@ dms_query_documents(PG_FUNCTION_ARGS)
 	PG_RETURN_NULL();
 }
 
-/* Count the documents that match. */
+/* Return the documents that match; filters are jsonb. */
 Datum
-dms_count_documents(PG_FUNCTION_ARGS)
+dms_query_documents(PG_FUNCTION_ARGS)
+{
+	return QueryDocuments(fcinfo, FiltersOfJsonb);
+}
+
+/* Return the documents that match; filters are json or text. */
+Datum
+dms_query_documents_text(PG_FUNCTION_ARGS)
+{
+	return QueryDocuments(fcinfo, FiltersOfText);
+}
+
+/* Count the documents that match. */
+static Datum
+CountDocuments(FunctionCallInfo fcinfo, ReadFilters read)
 {
 	static const char *const names[] = {"project", "resource", "filters"};
 	Session		session;
@@ -229,9 +271,23 @@ dms_count_documents(PG_FUNCTION_ARGS)
 
 	ReportRequireArguments(fcinfo, lengthof(names), names);
 	ReadBegin(&session);
-	count = QueryCount(QueryOfArguments(fcinfo, &resource));
+	count = QueryCount(QueryOfArguments(fcinfo, read, &resource));
 	SessionEnd(&session);
 	PG_RETURN_INT64(count);
+}
+
+/* Count the documents that match; filters are jsonb. */
+Datum
+dms_count_documents(PG_FUNCTION_ARGS)
+{
+	return CountDocuments(fcinfo, FiltersOfJsonb);
+}
+
+/* Count the documents that match; filters are json or text. */
+Datum
+dms_count_documents_text(PG_FUNCTION_ARGS)
+{
+	return CountDocuments(fcinfo, FiltersOfText);
 }
 
 /* Return the documents that refer to a document, and the places of the references. */

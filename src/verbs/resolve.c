@@ -4,6 +4,7 @@
  */
 #include "postgres.h"
 
+#include "base/jsonargument.h"
 #include "base/jsontree.h"
 #include "base/lowercase.h"
 #include "base/referentialid.h"
@@ -19,6 +20,7 @@
 #include "verbs/read.h"
 
 PG_FUNCTION_INFO_V1(dms_resolve);
+PG_FUNCTION_INFO_V1(dms_resolve_jsonb);
 
 /* Does a key of the caller name this identity value, by path or last name? */
 static bool
@@ -165,4 +167,11 @@ dms_resolve(PG_FUNCTION_ARGS)
 	if (!found)
 		PG_RETURN_NULL();
 	PG_RETURN_UUID_P(uuid);
+}
+
+/* The same for an identity that is jsonb. */
+Datum
+dms_resolve_jsonb(PG_FUNCTION_ARGS)
+{
+	return JsonArgumentCall(dms_resolve, fcinfo, 2);
 }

@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "base/faults.h"
+#include "base/jsonargument.h"
 #include "base/report.h"
 #include "cascade/cascade.h"
 #include "cascade/closure.h"
@@ -24,6 +25,7 @@
 #include "verbs/writeguard.h"
 
 PG_FUNCTION_INFO_V1(dms_update_document);
+PG_FUNCTION_INFO_V1(dms_update_document_jsonb);
 
 /*
  * Lock the documents that the body refers to, then the document's identity and
@@ -218,4 +220,11 @@ dms_update_document(PG_FUNCTION_ARGS)
 	UpdateDocument(&write, PG_GETARG_UUID_P(0), PG_GETARG_TEXT_PP(1));
 	SessionEnd(&session);
 	PG_RETURN_DATUM(WriteResultRow(fcinfo, &result));
+}
+
+/* The same for a body that is jsonb. */
+Datum
+dms_update_document_jsonb(PG_FUNCTION_ARGS)
+{
+	return JsonArgumentCall(dms_update_document, fcinfo, 1);
 }

@@ -11,6 +11,7 @@
 
 #include "access/xact.h"
 #include "base/faults.h"
+#include "base/jsonargument.h"
 #include "base/report.h"
 #include "document/references.h"
 #include "document/rows.h"
@@ -23,6 +24,7 @@
 #include "verbs/writeguard.h"
 
 PG_FUNCTION_INFO_V1(dms_upsert_document);
+PG_FUNCTION_INFO_V1(dms_upsert_document_jsonb);
 
 /* The number of times that an identity may move away before we give up. */
 #define MAX_ATTEMPTS 100
@@ -183,4 +185,11 @@ dms_upsert_document(PG_FUNCTION_ARGS)
 	UpsertDocument(&write, PG_GETARG_TEXT_PP(2));
 	SessionEnd(&session);
 	PG_RETURN_DATUM(WriteResultRow(fcinfo, &result));
+}
+
+/* The same for a body that is jsonb. */
+Datum
+dms_upsert_document_jsonb(PG_FUNCTION_ARGS)
+{
+	return JsonArgumentCall(dms_upsert_document, fcinfo, 2);
 }

@@ -151,10 +151,10 @@ sub test_unavailable
 
 	$node->poll_query_until('postgres', q(SELECT count(*) = 1 FROM pg_locks WHERE mode = 'ShareRowExclusiveLock' AND granted));
 	like($node->safe_psql('postgres', "SET dms.lock_nowait = on;\nCALL dms.process_request('POST', '/ed-fi/students', '{}', '{}');"),
-		qr/^\(503,.*Retry-After.*service-unavailable/, 'after three attempts the answer is 503');
+		qr/^503\|.*Retry-After.*service-unavailable/, 'after three attempts the answer is 503');
 	terminate_held();
 	$holder->finish;
 	like($node->safe_psql('postgres', "CALL dms.process_request('POST', '/ed-fi/students', '{}', '{}');"),
-		qr/^\(400,/, 'and without them it is the answer to the request');
+		qr/^400\|/, 'and without them it is the answer to the request');
 	return;
 }

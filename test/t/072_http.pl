@@ -4,6 +4,7 @@ use warnings;
 
 use FindBin;
 use HTTP::Tiny;
+use IO::Socket::INET;
 use IPC::Run;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -66,7 +67,13 @@ $answer = $http->post("$url/ed-fi/students", { headers => { 'Idempotency-Key' =>
 is($answer->{status}, 422, 'another body with the same key is refused');
 $answer = $http->request('PATCH', "$url$location", { content => '{}' });
 is("$answer->{status} $answer->{headers}{allow} $answer->{headers}{'content-type'}", '405 GET, PUT, DELETE application/json; charset=utf-8', 'a method that does not fit');
-is($http->post("$url/ed-fi/students", { content => "\xff" })->{status}, 400, 'a body that is no text');
+# What cannot be passed on is refused, and the text says why.
+refused(400, qr/not UTF-8: byte 0/, 'a body that is no text', { content => "\xff" });
+refused(400, qr/U\+0000/, 'a body with a null character', { content => "\0" });
+refused(415, qr/gzip is not supported/, 'a compressed body', { content => 'x', headers => { 'Content-Encoding' => 'gzip' } });
+like(refusal_of('Transfer-Encoding: chunked'), qr/^HTTP\/1.1 411 .*chunks are not supported/s, 'a body in chunks: says why');
+like(refusal_of('Content-Length: 20000000'), qr/^HTTP\/1.1 413 .*may have \d+/s, 'a long body: says why');
+like(refusal_of('Content-Length: -1'), qr/^HTTP\/1.1 400 .*must be a number/s, 'a length that is none: says why');
 is($http->request('DELETE', "$url$location", { headers => { 'If-Match' => '"2"' } })->{status}, 412, 'changed meanwhile');
 is($http->request('DELETE', "$url$location", { headers => { 'If-Match' => '"1"' } })->{status}, 204, 'deleted');
 is($http->get("$url$location")->{status}, 404, 'and gone');
@@ -88,5 +95,28 @@ unlike($log, qr/secret-(?:one|two)/, 'without secrets');
 $server->kill_kill;
 $node->stop;
 done_testing();
+
+# Send a request that is refused by the front itself.
+sub refused
+{
+	my ($status, $reason, $name, $request) = @_;
+	my $refusal = client()->post("$url/ed-fi/students", $request);
+
+	is($refusal->{status}, $status, $name);
+	like($refusal->{content}, $reason, "$name: says why");
+	return;
+}
+
+# The answer to a request whose body is refused by its header.
+sub refusal_of
+{
+	my ($header) = @_;
+	my ($host, $port) = $url =~ m{//([^:]+):(\d+)};
+	my $socket = IO::Socket::INET->new(PeerAddr => $host, PeerPort => $port) or die "cannot connect: $!";
+
+	$socket->send("POST /ed-fi/students HTTP/1.1\r\nHost: $host\r\n$header\r\n\r\n");
+	local $/;
+	return scalar <$socket>;
+}
 
 sub client { return HTTP::Tiny->new(timeout => $PostgreSQL::Test::Utils::timeout_default) }
