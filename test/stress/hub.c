@@ -293,16 +293,29 @@ let_enroll(Hub *hub, int times)
 	}
 }
 
+/*
+ * Connect a session that changes a hub.  It keeps writers out until it is done:
+ * with a time limit, the number that overtakes it would depend on the machine.
+ */
+static PGconn *
+connect_change(const char *name)
+{
+	PGconn	   *conn = connect_patiently(name);
+
+	prepare_all(conn);
+	PQclear(PQexec(conn, "SET dms.turnstile_timeout = 0"));
+	return conn;
+}
+
 /* Thread: rename the section of a hub repeatedly. */
 static void *
 rename_hub(void *argument)
 {
 	Hub		   *hub = &hubs[RENAMED];
 	Random		random = {options.seed + 7};
-	PGconn	   *conn = connect_patiently("stress hub rename");
+	PGconn	   *conn = connect_change("stress hub rename");
 
 	(void) argument;
-	prepare_all(conn);
 	for (int i = 0; !stopping; i++)
 	{
 		Subject		section = section_of(hub);
@@ -337,10 +350,9 @@ delete_hub(void *argument)
 {
 	Hub		   *hub = &hubs[DELETED];
 	Random		random = {options.seed + 8};
-	PGconn	   *conn = connect_patiently("stress hub delete");
+	PGconn	   *conn = connect_change("stress hub delete");
 
 	(void) argument;
-	prepare_all(conn);
 	while (!stopping)
 	{
 		Subject		section = section_of(hub);
