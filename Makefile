@@ -29,7 +29,7 @@ OBJS = src/dms.o
 OBJS += $(addprefix src/base/,datetime.o decimal.o faults.o gaps.o grow.o ids.o jsonargument.o jsontree.o \
 	jsontreebuild.o lowercase.o pattern.o referentialid.o report.o sha256.o uuid.o words.o)
 OBJS += $(addprefix src/engine/,attempt.o cursors.o datums.o keyaccess.o keyedtable.o keyscan.o keywrite.o \
-	ownercode.o restrict.o result.o safefunction.o session.o snapshot.o statement.o store.o storedrows.o \
+	nowait.o ownercode.o restrict.o result.o safefunction.o session.o snapshot.o statement.o store.o storedrows.o \
 	storerow.o)
 OBJS += $(addprefix src/model/,edgename.o equalpaths.o jsonwrite.o modelcache.o modelsound.o modelstore.o \
 	resourcemodels.o value.o)

@@ -15,9 +15,9 @@
 #include "postgres.h"
 
 #include "base/faults.h"
+#include "engine/nowait.h"
 #include "engine/restrict.h"
 #include "engine/session.h"
-#include "engine/statement.h"
 #include "engine/store.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
@@ -74,13 +74,9 @@ SessionBegin(Session *session, SessionRights rights)
 	else
 		SetUserIdAndSecContext(session->saved_user,
 							   session->saved_context & ~SECURITY_RIGHTS_LENT);
-	session->guc_level = 0;
+	session->nowait_level = 0;
 	if (rights == RIGHTS_OF_OWNER && StoreLockNowait() && !FAULT_SKIP("nowait_everywhere"))
-	{
-		/* Unique indexes and foreign keys also wait, and have no NOWAIT. */
-		session->guc_level = NewGUCNestLevel();
-		StatementSetLocally("lock_timeout", "1ms");
-	}
+		session->nowait_level = NowaitBegin();
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "could not connect to SPI");
 }
@@ -91,7 +87,6 @@ SessionEnd(Session *session)
 {
 	if (SPI_finish() != SPI_OK_FINISH)
 		elog(ERROR, "could not disconnect from SPI");
-	if (session->guc_level > 0)
-		AtEOXact_GUC(true, session->guc_level);
+	NowaitEnd(session->nowait_level);
 	SetUserIdAndSecContext(session->saved_user, session->saved_context);
 }

@@ -20,7 +20,7 @@ typedef struct Session
 	Oid			saved_user;
 	int			saved_context;
 	SessionRights rights;
-	int			guc_level;		/* 0 if no settings are changed */
+	int			nowait_level;	/* of settings; 0 if waits are allowed */
 } Session;
 
 extern void SessionInit(void);
