@@ -227,6 +227,13 @@ root_bin() {
 
 # --- servers -------------------------------------------------------------
 
+# Limits the memory of each process from here on, so that a server process that allocates
+# without end fails with "out of memory" instead of taking down the machine.  Sanitizers
+# reserve terabytes of addresses.
+limit_memory() {
+	[ -n "${SANITIZED:-}" ] || ulimit -v 8388608
+}
+
 # start_server BIN DATA SOCKETDIR LOG: creates and starts a cluster without a TCP port.
 start_server() {
 	as_server "$1/initdb" -D "$2" -U postgres -A trust -E UTF8 \
