@@ -61,6 +61,10 @@ FROM unnest(ARRAY['', '/', '//', '/ed-fi', 'ed-fi/students', '/ed-fi//students',
 	'/ed-fi/%zz', '/ed-fi/students%', '/ed-fi/%00', '/ed-fi/%ff', '/ed-fi/' || repeat('x', 300), '/ed-fi%2Fstudents']) AS p,
 	unnest('{GET,POST}'::text[]) AS m ORDER BY m, p COLLATE "C";
 
+-- The detail names the part that is wrong.
+SELECT p, body ->> 'detail' FROM unnest(ARRAY['/', '/ed-fi', 'ed-fi/students', '/edfi/students', '/nothing/students', '/ed-fi/pupils',
+	'/ed-fi/students/1/2', '/ed-fi/%zz', '/ed-fi/students/deletes']) AS p, dms.handle_request('GET', p);
+
 -- A document of another endpoint is not found.
 SELECT status, body FROM dms.handle_request('GET', '/ed-fi/schools/' || :'ada');
 SELECT request('DELETE', '/ed-fi/schools/' || :'ada');

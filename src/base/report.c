@@ -39,6 +39,11 @@ static const ProblemCaseInfo problem_cases[] = {
 		"bad-request:data-validation-failed", "Data Validation Failed",
 		"The document does not fit the schema of its resource. See 'validationErrors' for each place."
 	},
+	[PROBLEM_BODY_NOT_JSON] = {
+		ERRCODE_DMS_INVALID_DOCUMENT, 400,
+		"bad-request:data-validation-failed", "Data Validation Failed",
+		"The body is not JSON. See 'validationErrors' for the reason."
+	},
 	[PROBLEM_BODY_EMPTY] = {
 		ERRCODE_DMS_INVALID_DOCUMENT, 400, "bad-request", "Bad Request",
 		"The request has no body."

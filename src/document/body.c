@@ -132,11 +132,21 @@ BodyParse(const char *text, int len, BodyPurpose purpose, const char **id)
 		TakeId(body, id);
 		return body;
 	}
+	if (body == NULL && fault.duplicates == NIL && strcmp(fault.path, "$.") == 0)
+	{
+		problem = ProblemNew(PROBLEM_BODY_NOT_JSON);
+		ProblemAt(problem, fault.path, "%s", fault.message);
+		ProblemRaise(problem, "document is not JSON");
+	}
 	problem = ProblemNew(PROBLEM_BODY_NOT_VALID);
-	foreach(cell, fault.duplicates)
-		ProblemAt(problem, JsonTreePath(lfirst(cell)), "%s", fault.message);
 	if (body == NULL && fault.duplicates == NIL)
 		ProblemAt(problem, fault.path, "%s", fault.message);
+	if (body == NULL && fault.duplicates != NIL)
+	{
+		problem->detail = "The document has properties that occur more than once. See 'validationErrors' for each.";
+		foreach(cell, fault.duplicates)
+			ProblemAt(problem, JsonTreePath(lfirst(cell)), "%s", fault.message);
+	}
 	if (body != NULL)
 		ProblemAt(problem, "$", "must be an object, not %s.", JsonTreeKindName(body));
 	ProblemRaise(problem, "document is not valid");

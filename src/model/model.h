@@ -265,8 +265,8 @@ typedef struct QueryModel
 	int			npaths;
 	QueryPathModel *equals;		/* equal paths */
 	int			nequals;
-	bool		tied;			/* derived: one path, and one equal path, whose
-								 * values never differ */
+	bool		tied;			/* derived: one path, and one equal path,
+								 * whose values never differ */
 } QueryModel;
 
 /* No two elements of one array may agree in all these values. */

@@ -311,6 +311,21 @@ ModelCacheFindEndpoint(const char *project, const char *endpoint)
 }
 
 /*
+ * Returns true if there is a project of this name or endpoint name, in any case.
+ * Otherwise *similar is one that may be meant, or NULL.
+ */
+bool
+ModelCacheHasProject(const char *project, char **similar)
+{
+	bool		found;
+
+	SnapshotBeginCatalog();
+	found = ResourceModelsHaveProject(project, similar);
+	SnapshotEnd();
+	return found;
+}
+
+/*
  * The resource of this name, by names or endpoint names in any case.  Must be
  * called within an SPI connection, after passing the gate or taking a lock that
  * lets no deploy pass while the model is used.
@@ -319,7 +334,13 @@ Resource *
 ModelCacheFind(const char *project, const char *resource)
 {
 	Resource   *found = Lookup(project, resource, false);
+	char	   *similar;
 
+	if (found == NULL && !ModelCacheHasProject(project, &similar))
+		ReportError(PROBLEM_UNKNOWN_RESOURCE,
+					similar ? psprintf("Perhaps you mean \"%s\".", similar) :
+					"dms.resources() lists the projects of the deployed schema.",
+					"there is no project \"%s\"", project);
 	if (found == NULL)
 		ReportError(PROBLEM_UNKNOWN_RESOURCE,
 					"dms.resources() lists the resources of the deployed schema.",

@@ -38,6 +38,7 @@ typedef struct Resource
 
 extern void ModelCacheInit(void);
 extern Resource *ModelCacheFind(const char *project, const char *resource);
+extern bool ModelCacheHasProject(const char *project, char **similar);
 extern Resource *ModelCacheFindEndpoint(const char *project, const char *endpoint);
 extern bool ModelCacheSame(const Resource *left, const Resource *right);
 extern void ModelCacheRefuseAbstract(const Resource *resource);

@@ -7,8 +7,11 @@
  */
 #include "postgres.h"
 
+#include <ctype.h>
+
 #include "catalog/pg_type.h"
 #include "engine/keyscan.h"
+#include "engine/result.h"
 #include "engine/statement.h"
 #include "model/modelstore.h"
 #include "model/resourcemodels.h"
@@ -79,6 +82,49 @@ static Statement find_edge_sources = {
 	" ORDER BY m.ProjectName COLLATE pg_catalog.\"C\", m.ResourceName COLLATE pg_catalog.\"C\"",
 	.adaptive = true,
 };
+
+static Statement find_projects = {
+	.sql = "SELECT DISTINCT ProjectEndpointName, ProjectName FROM dms.ResourceModel",
+};
+
+/* Returns true if two names have the same letters and digits, in any case. */
+static bool
+NamesAreSimilar(const char *a, const char *b)
+{
+	for (;;)
+	{
+		while (*a != '\0' && !isalnum((unsigned char) *a))
+			a++;
+		while (*b != '\0' && !isalnum((unsigned char) *b))
+			b++;
+		if (*a == '\0' || *b == '\0')
+			return *a == *b;
+		if (pg_ascii_tolower((unsigned char) *a++) != pg_ascii_tolower((unsigned char) *b++))
+			return false;
+	}
+}
+
+/*
+ * Returns true if there is a project of this name or endpoint name.  Otherwise
+ * *similar is the endpoint name of one that may be meant, or NULL.
+ */
+bool
+ResourceModelsHaveProject(const char *project, char **similar)
+{
+	uint64		n = StatementRun(&find_projects, NULL, NULL, true, 0);
+
+	*similar = NULL;
+	for (uint64 i = 0; i < n; i++)
+	{
+		char	   *endpoint = ResultName(i, 1);
+
+		if (pg_strcasecmp(project, endpoint) == 0 || pg_strcasecmp(project, ResultName(i, 2)) == 0)
+			return true;
+		if (NamesAreSimilar(project, endpoint))
+			*similar = endpoint;
+	}
+	return false;
+}
 
 /* Returns the model of a resource as JSON; NULL if there is none. */
 char *

@@ -11,6 +11,7 @@
 
 extern char *ResourceModelsRead(const char *project, const char *resource);
 extern bool ResourceModelsFind(const char *project, const char *resource, bool endpoint);
+extern bool ResourceModelsHaveProject(const char *project, char **similar);
 extern uint64 ResourceModelsWith(const char *json_part);
 extern uint64 ResourceModelsInScope(const char *project, const char *resource);
 extern uint64 ResourceModelsAbstract(void);

@@ -94,6 +94,24 @@ CheckRights(const Request *request)
 					"permission denied for function dms.%s()", verbs[request->method].function);
 }
 
+/* Returns a sentence that names the part of a path that is wrong. */
+static const char *
+FaultOfPath(const Request *request)
+{
+	char	   *similar;
+
+	if (request->path_fault != NULL)
+		return request->path_fault;
+	if (request->nsegments < 2)
+		return "The path must name a project and a resource: \"/{project}/{resource}\".";
+	if (ModelCacheHasProject(request->segments[0], &similar))
+		return psprintf("There is no resource \"%s\" in the project \"%s\".",
+						request->segments[1], request->segments[0]);
+	if (similar != NULL)
+		return psprintf("There is no project \"%s\". Perhaps you mean \"%s\".", request->segments[0], similar);
+	return psprintf("There is no project \"%s\".", request->segments[0]);
+}
+
 /* Look up the resource of the path. */
 static void
 Route(const Request *request, Target *target)
@@ -102,7 +120,12 @@ Route(const Request *request, Target *target)
 	if (request->nsegments >= 2)
 		target->resource = ModelCacheFindEndpoint(request->segments[0], request->segments[1]);
 	if (target->resource == NULL)
-		ProblemRaise(ProblemNew(PROBLEM_UNKNOWN_ENDPOINT), "there is nothing at this path");
+	{
+		Problem    *problem = ProblemNew(PROBLEM_UNKNOWN_ENDPOINT);
+
+		problem->detail = FaultOfPath(request);
+		ProblemRaise(problem, "there is nothing at this path");
+	}
 	target->has_id = request->nsegments == REQUEST_SEGMENTS;
 }
 
@@ -148,6 +171,7 @@ TakeId(const Request *request, Target *target)
 	if (!target->has_id || UuidParse(request->segments[2], &target->uuid))
 		return;
 	problem = ProblemNew(PROBLEM_ID_MALFORMED);
+	problem->detail = psprintf("\"%s\" is not the id of a document, which is a UUID.", request->segments[2]);
 	ProblemAt(problem, "$.id", "must be a UUID, not \"%s\".", request->segments[2]);
 	ProblemRaise(problem, "id in the path is not valid");
 }

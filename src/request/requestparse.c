@@ -84,7 +84,10 @@ ParsePath(Request *request, const char *path, int len)
 	request->nsegments = -1;
 	initStringInfo(&route);
 	if (len == 0 || *path != '/')
+	{
+		request->path_fault = "The path must start with \"/\".";
 		return;
+	}
 	if (len > 1 && end[-1] == '/')
 		end--;
 	request->nsegments = 0;
@@ -96,6 +99,7 @@ ParsePath(Request *request, const char *path, int len)
 
 		if (segment == NULL)
 		{
+			request->path_fault = "The path must be UTF-8 in which percent signs stand before two hexadecimal digits.";
 			request->nsegments = -1;
 			return;
 		}
@@ -103,7 +107,10 @@ ParsePath(Request *request, const char *path, int len)
 		if (request->nsegments >= 0 && request->nsegments < REQUEST_SEGMENTS)
 			request->segments[request->nsegments++] = segment;
 		else
+		{
+			request->path_fault = "The path has more parts than project, resource and id.";
 			request->nsegments = -1;
+		}
 		start = stop + 1;
 	}
 	request->route = route.data;

@@ -45,6 +45,7 @@ typedef struct Request
 	const char *route;			/* the decoded path; NULL: it cannot be
 								 * decoded */
 	int			nsegments;		/* -1: the path cannot be one of ours */
+	const char *path_fault;		/* why it cannot; a sentence */
 	char	   *segments[REQUEST_SEGMENTS];
 	List	   *parameters;		/* of QueryParameter */
 	bool		query_malformed;

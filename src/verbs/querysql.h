@@ -18,7 +18,8 @@ typedef struct QuerySql
 	char	  **branches;		/* " WHERE ..." each; "": all documents */
 	int			nbranches;
 	int			nwhere;			/* parameters of the branches */
-	bool		overlap;		/* some documents may match in several branches */
+	bool		overlap;		/* some documents may match in several
+								 * branches */
 	bool		impossible;		/* no document can match */
 	Datum	   *values;			/* parameters of the last statement */
 	Oid		   *types;

@@ -21,7 +21,8 @@ typedef struct IdRange
 typedef struct QueryTerm
 {
 	const FilterPath *root;		/* NULL for references */
-	int			absent;			/* column of the root that must be null too; or -1 */
+	int			absent;			/* column of the root that must be null too;
+								 * or -1 */
 	const ReferenceModel *reference;
 	const FilterPath **members; /* as reference->members; NULL: not given */
 	bool		complete;		/* the whole identity is given */
