@@ -35,7 +35,7 @@ OBJS += $(addprefix src/model/,edgename.o equalpaths.o jsonwrite.o modelcache.o 
 	resourcemodels.o value.o)
 OBJS += $(addprefix src/schema/,grants.o apiread.o apiresource.o apischema.o ddl.o deploy.o jsonschema.o modelbind.o \
 	modelbuild.o modelcheck.o modelgraph.o modelset.o modeltables.o naming.o)
-OBJS += $(addprefix src/document/,body.o bodyrules.o document.o edges.o flatten.o identity.o idset.o \
+OBJS += $(addprefix src/document/,body.o bodyrules.o descriptoruris.o document.o edges.o flatten.o identity.o idset.o \
 	identityread.o projection.o reconstitute.o referentialids.o references.o rows.o rowtables.o storedpage.o \
 	verify.o)
 OBJS += $(addprefix src/cascade/,cascade.o cascadeequality.o claim.o closure.o edgesources.o \

@@ -8,6 +8,7 @@ DROP DATABASE IF EXISTS dms_kept;
 CREATE DATABASE dms_kept TEMPLATE template0 ENCODING 'UTF8';
 \c dms_kept
 SET client_min_messages = warning;
+SET dms.direct_access = on;
 \pset format unaligned
 \pset tuples_only
 CREATE EXTENSION dms;
@@ -34,6 +35,59 @@ CREATE FUNCTION shown() RETURNS text LANGUAGE sql BEGIN ATOMIC
 END;
 SELECT shown();
 SELECT shown();
+
+-- The URIs of descriptors are kept as well: reading them again scans nothing.
+CREATE FUNCTION scans() RETURNS bigint LANGUAGE sql AS $$
+	SELECT pg_stat_get_xact_numscans('dms.descriptor_pkey'::regclass)
+$$;
+BEGIN;
+SELECT scans() AS before \gset
+SELECT shown();
+SELECT scans() = :before AS kept;
+SET LOCAL dms.descriptor_cache = 0;
+SELECT shown();
+SELECT scans() = :before AS kept;
+ROLLBACK;
+-- There is no more space than the setting says.
+BEGIN;
+SET LOCAL dms.descriptor_cache = '1kB';
+SELECT shown();
+SELECT scans() AS before \gset
+SELECT shown();
+SELECT scans() = :before AS kept;
+ROLLBACK;
+SELECT shown();
+-- What plain SQL does to a URI is seen after a change of the table, after
+-- dms.repair(), and where nothing is kept.
+BEGIN;
+UPDATE dms.Descriptor SET Uri = 'uri://wrong#1' WHERE CodeValue = '1';
+SELECT shown();
+ALTER TABLE dms.Descriptor ALTER Uri SET STATISTICS 10;
+SELECT shown();
+SELECT * FROM dms.repair();
+SELECT shown();
+TRUNCATE dms.Descriptor CASCADE;
+SELECT shown();
+ROLLBACK;
+SELECT shown();
+-- Who must not read descriptors does not see those that others have read.
+GRANT EXECUTE ON FUNCTION shown() TO dms_kept_reader;
+SET ROLE dms_kept_reader;
+SELECT shown();
+SELECT shown();
+RESET ROLE;
+ALTER TABLE dms.Descriptor ENABLE ROW LEVEL SECURITY;
+SELECT shown();
+SET ROLE dms_kept_reader;
+SELECT shown();
+RESET ROLE;
+ALTER TABLE dms.Descriptor DISABLE ROW LEVEL SECURITY;
+REVOKE SELECT ON dms.Descriptor FROM dms_kept_reader;
+SELECT shown();
+SET ROLE dms_kept_reader;
+SELECT shown();
+RESET ROLE;
+GRANT SELECT ON dms.Descriptor TO dms_kept_reader;
 
 -- A column is dropped and comes back in another place.
 BEGIN;
@@ -202,6 +256,26 @@ ROLLBACK TO before;
 SELECT shown();
 COMMIT;
 SELECT shown();
+
+-- A type of descriptors that can be renamed: its URIs are not kept.
+\c :database
+DROP DATABASE dms_kept;
+CREATE DATABASE dms_kept TEMPLATE template0 ENCODING 'UTF8';
+\c dms_kept
+SET client_min_messages = warning;
+SET dms.direct_access = on;
+CREATE EXTENSION dms;
+\set file :top /test/schemas/isolation.json
+\set isolation `cat :'file'`
+SELECT dms.deploy_schema(:'isolation') IS NOT NULL AS deployed;
+SELECT document_uuid AS color FROM dms.upsert_document('isolation', 'colorDescriptors',
+	'{"namespace": "uri://isolation", "codeValue": "Red", "shortDescription": "Red"}') \gset
+SELECT document_uuid AS flag FROM dms.upsert_document('isolation', 'flags',
+	'{"flagId": 1, "colorDescriptor": "uri://isolation#Red"}') \gset
+SELECT dms.get_document(:'flag') ->> 'colorDescriptor';
+SELECT dms.get_document(:'flag') ->> 'colorDescriptor';
+SELECT outcome FROM dms.update_document(:'color', '{"namespace": "uri://isolation", "codeValue": "Blue", "shortDescription": "Blue"}');
+SELECT dms.get_document(:'flag') ->> 'colorDescriptor';
 
 \c :database
 DROP DATABASE dms_kept;

@@ -13,6 +13,7 @@
 #include "cascade/locks.h"
 #include "cascade/turnstile.h"
 #include "document/body.h"
+#include "document/descriptoruris.h"
 #include "document/verify.h"
 #include "engine/keyaccess.h"
 #include "engine/keyscan.h"
@@ -43,6 +44,7 @@ _PG_init(void)
 	ReportInit();
 	ModelCacheInit();
 	BodyInit();
+	DescriptorUrisInit();
 	LocksInit();
 	TurnstileInit();
 	ClosureInit();

@@ -17,6 +17,7 @@
 #include "cascade/cascade.h"
 #include "cascade/closure.h"
 #include "catalog/pg_type.h"
+#include "document/descriptoruris.h"
 #include "document/rowtables.h"
 #include "engine/datums.h"
 #include "engine/result.h"
@@ -202,6 +203,7 @@ RepairBySql(const Findings *findings)
 		CHECK_FOR_INTERRUPTS();
 		StatementExecuteWithArgs(sql, 2, types, values, false);
 	}
+	DescriptorUrisForget();
 }
 
 /* Delete documents; triggers delete the rows of their resources. */

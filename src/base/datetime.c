@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "base/datetime.h"
+#include "utils/builtins.h"
 #include "utils/datetime.h"
 
 /* A text that is being read from left to right. */
@@ -238,31 +239,57 @@ DateTimeParse(const char *string, int len, TimestampTz *instant)
 	return year >= 1 && year <= 9999;
 }
 
-/* Returns a date as 2025-01-31. */
+/* Write a number with at least two digits; returns the end. */
+static char *
+WriteTwoDigits(char *to, int number)
+{
+	if (number < 0 || number > 99)
+		return pg_ultostr_zeropad(to, (uint32) number, 2);
+	*to++ = '0' + number / 10;
+	*to++ = '0' + number % 10;
+	return to;
+}
+
+/* Write a date as 2025-01-31; returns the end, where a zero byte is put. */
 char *
-DateText(DateADT date)
+DateWrite(char *to, DateADT date)
 {
 	int			year;
 	int			month;
 	int			day;
 
 	j2date(date + POSTGRES_EPOCH_JDATE, &year, &month, &day);
-	return psprintf("%04d-%02d-%02d", year, month, day);
+
+	/* Only plain SQL can have stored a year before Christ. */
+	if (year < 0)
+		return to + sprintf(to, "%04d-%02d-%02d", year, month, day);
+	to = pg_ultostr_zeropad(to, (uint32) year, 4);
+	*to++ = '-';
+	to = WriteTwoDigits(to, month);
+	*to++ = '-';
+	to = WriteTwoDigits(to, day);
+	*to = '\0';
+	return to;
 }
 
-/* Returns a time as 07:45:00. */
+/* Write a time as 07:45:00; returns the end, where a zero byte is put. */
 char *
-TimeText(TimeADT time)
+TimeWrite(char *to, TimeADT time)
 {
-	int64		seconds = time / USECS_PER_SEC;
+	int			seconds = (int) (time / USECS_PER_SEC);
 
-	return psprintf("%02d:%02d:%02d", (int) (seconds / 3600),
-					(int) (seconds / 60 % 60), (int) (seconds % 60));
+	to = WriteTwoDigits(to, seconds / 3600);
+	*to++ = ':';
+	to = WriteTwoDigits(to, seconds / 60 % 60);
+	*to++ = ':';
+	to = WriteTwoDigits(to, seconds % 60);
+	*to = '\0';
+	return to;
 }
 
-/* Returns a point in time as 2025-01-31T07:45:00Z. */
+/* Write a point in time as 2025-01-31T07:45:00Z; returns the end, where a zero byte is put. */
 char *
-DateTimeText(TimestampTz instant)
+DateTimeWrite(char *to, TimestampTz instant)
 {
 	int64		day = instant / USECS_PER_DAY;
 	int64		rest = instant % USECS_PER_DAY;
@@ -272,5 +299,37 @@ DateTimeText(TimestampTz instant)
 		day--;
 		rest += USECS_PER_DAY;
 	}
-	return psprintf("%sT%sZ", DateText((DateADT) day), TimeText(rest));
+	to = DateWrite(to, (DateADT) day);
+	*to++ = 'T';
+	to = TimeWrite(to, rest);
+	*to++ = 'Z';
+	*to = '\0';
+	return to;
+}
+
+/* Returns a date as 2025-01-31. */
+char *
+DateText(DateADT date)
+{
+	char text[	DATETIME_SIZE];
+
+	return pnstrdup(text, DateWrite(text, date) - text);
+}
+
+/* Returns a time as 07:45:00. */
+char *
+TimeText(TimeADT time)
+{
+	char text[	DATETIME_SIZE];
+
+	return pnstrdup(text, TimeWrite(text, time) - text);
+}
+
+/* Returns a point in time as 2025-01-31T07:45:00Z. */
+char *
+DateTimeText(TimestampTz instant)
+{
+	char text[	DATETIME_SIZE];
+
+	return pnstrdup(text, DateTimeWrite(text, instant) - text);
 }

@@ -35,6 +35,13 @@ static KeyedTable documents_by_uuid =
 	.schema = "dms",.name = "document", KEYED_COLUMNS(uuid_columns, uuid_types),.nkeys = 1
 };
 
+static const char *const read_columns[] = {"documentuuid", "documentid", "etag", "lastmodifiedat", "projectname", "resourcename"};
+static const Oid read_types[] = {UUIDOID, INT8OID, INT8OID, TIMESTAMPTZOID, TEXTOID, TEXTOID};
+static KeyedTable headers_by_uuid =
+{
+	.schema = "dms",.name = "document", KEYED_COLUMNS(read_columns, read_types),.nkeys = 1
+};
+
 static const char *const type_columns[] = {"documentid", "projectname", "resourcename"};
 static const Oid type_types[] = {INT8OID, TEXTOID, TEXTOID};
 static KeyedTable document_types =
@@ -80,6 +87,19 @@ DocumentHeaderFromRow(const Datum *values, DocumentHeader *header)
 	header->last_modified = DatumGetTimestampTz(values[3]);
 }
 
+/* Make a row like those of DocumentHeadersRead() from a header, which it points to. */
+void
+DocumentHeaderToRow(const DocumentHeader *header, StoredRows *rows)
+{
+	StoredRowsInit(rows, lengthof(header_columns), 1);
+	rows->nrows = 1;
+	memset(rows->nulls, false, lengthof(header_columns));
+	rows->values[0] = Int64GetDatum(header->document_id);
+	rows->values[1] = UUIDPGetDatum(&header->uuid);
+	rows->values[2] = Int64GetDatum(header->etag);
+	rows->values[3] = TimestampTzGetDatum(header->last_modified);
+}
+
 /* Read the headers of documents in the active snapshot; ids and rows ascend. */
 void
 DocumentHeadersRead(const int64 *ids, int n, StoredRows *rows)
@@ -121,6 +141,20 @@ DocumentsFind(Datum uuids, int *n)
 	return found;
 }
 
+/* Read the row with a uuid in the active snapshot; returns false if there is none. */
+static bool
+ReadByUuid(KeyedTable *table, const pg_uuid_t *uuid, StoredRows *rows)
+{
+	Datum		key = UUIDPGetDatum(uuid);
+
+	KeyScanRead(table, &key, rows);
+	if (rows->nrows == 0)
+		return false;
+	if (memcmp(DatumGetUUIDP(rows->values[0]), uuid, UUID_LEN) != 0)
+		ResultRefuse("a row that it was not asked for");
+	return true;
+}
+
 /*
  * Look up a document by its uuid in the active snapshot, and its resource
  * unless that is NULL.  Returns false if there is none.
@@ -128,18 +162,32 @@ DocumentsFind(Datum uuids, int *n)
 bool
 DocumentFind(const pg_uuid_t *uuid, int64 *document_id, Resource **resource)
 {
-	Datum		element = UUIDPGetDatum(uuid);
-	FoundDocument *found;
-	int			n;
+	StoredRows	rows;
 
-	found = DocumentsFind(DatumArray(1, &element, NULL, UUIDOID), &n);
-	if (n == 0)
+	if (!ReadByUuid(&documents_by_uuid, uuid, &rows))
 		return false;
-	if (memcmp(found->uuid, uuid, UUID_LEN) != 0)
-		ResultRefuse("a row that it was not asked for");
-	*document_id = found->document_id;
+	*document_id = DatumGetInt64(rows.values[1]);
 	if (resource)
-		*resource = found->resource;
+		*resource = ModelCacheFind(TextDatumGetCString(rows.values[2]), TextDatumGetCString(rows.values[3]));
+	return true;
+}
+
+/*
+ * Read the header of the document with this uuid, and its resource, in the active
+ * snapshot.  Returns false if there is none.
+ */
+bool
+DocumentRead(const pg_uuid_t *uuid, DocumentHeader *header, Resource **resource)
+{
+	StoredRows	rows;
+
+	if (!ReadByUuid(&headers_by_uuid, uuid, &rows))
+		return false;
+	header->uuid = *uuid;
+	header->document_id = DatumGetInt64(rows.values[1]);
+	header->etag = DatumGetInt64(rows.values[2]);
+	header->last_modified = DatumGetTimestampTz(rows.values[3]);
+	*resource = ModelCacheFind(TextDatumGetCString(rows.values[4]), TextDatumGetCString(rows.values[5]));
 	return true;
 }
 

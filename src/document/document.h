@@ -36,10 +36,12 @@ typedef struct FoundDocument
 #define DOCUMENT_IDS_SQL "SELECT d.DocumentId FROM dms.Document AS d WHERE "
 
 extern void DocumentHeaderFromRow(const Datum *values, DocumentHeader *header);
+extern void DocumentHeaderToRow(const DocumentHeader *header, StoredRows *rows);
 extern void DocumentHeadersRead(const int64 *ids, int n, StoredRows *rows);
 extern bool DocumentHeaderRead(int64 document_id, DocumentHeader *header);
 extern FoundDocument *DocumentsFind(Datum uuids, int *n);
 extern bool DocumentFind(const pg_uuid_t *uuid, int64 *document_id, Resource **resource);
+extern bool DocumentRead(const pg_uuid_t *uuid, DocumentHeader *header, Resource **resource);
 extern bool DocumentFindToWrite(const pg_uuid_t *uuid, int64 *document_id, Resource **resource);
 extern void DocumentsReadTypes(const int64 *ids, int n, StoredRows *rows);
 extern bool DocumentLock(int64 document_id, DocumentHeader *header);

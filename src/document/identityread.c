@@ -13,6 +13,7 @@
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
+#include "document/descriptoruris.h"
 #include "document/identityread.h"
 #include "engine/keyscan.h"
 #include "model/value.h"
@@ -25,6 +26,7 @@ typedef struct JoinStep
 	KeyedTable	table;
 	int			from;			/* the step that has its ids; -1 for the first */
 	int			from_column;	/* in that step */
+	bool		uris;			/* reads the URIs of descriptors, nothing else */
 } JoinStep;
 
 /* How to read the identities of a projection. */
@@ -65,6 +67,14 @@ IsView(const JoinModel *join)
 		get_rel_relkind(get_relname_relid(join->table, schema)) == RELKIND_VIEW;
 }
 
+/* Returns true if a step reads the URIs of descriptors, and nothing else. */
+static bool
+ReadsUris(const KeyedTable *table)
+{
+	return table->ncolumns == 2 && table->types[1] == TEXTOID &&
+		DescriptorUrisAre(table->schema, table->name, table->columns[1]);
+}
+
 /* Plan the steps of a projection.  The result lives as long as the model. */
 static JoinScan *
 PrepareScan(const Resource *resource, const ProjectionModel *projection)
@@ -100,6 +110,8 @@ PrepareScan(const Resource *resource, const ProjectionModel *projection)
 
 		scan->value_columns[i] = StepColumn(&scan->steps[value->join], value->column, ValueTypeOid(value->type));
 	}
+	for (int i = 1; i < scan->nsteps; i++)
+		scan->steps[i].uris = ReadsUris(&scan->steps[i].table);
 	MemoryContextSwitchTo(saved);
 	return scan;
 }
@@ -160,7 +172,7 @@ Follow(const StoredRows *before, int column, const StoredRows *rows)
  * Returns false if the table must be read by SQL.
  */
 static bool
-ReadStep(const JoinScan *scan, int i, StoredRows *rows, int **follow)
+ReadStep(const JoinScan *scan, int i, bool can_change, StoredRows *rows, int **follow)
 {
 	JoinStep   *step = &scan->steps[i];
 	const StoredRows *before = &rows[step->from];
@@ -168,7 +180,8 @@ ReadStep(const JoinScan *scan, int i, StoredRows *rows, int **follow)
 	int64	   *ids = IdsInColumn(before, step->from_column, &n);
 
 	StoredRowsInit(&rows[i], step->table.ncolumns, n);
-	if (n > 0 && !KeyScanTryIds(&step->table, ids, n, &rows[i]))
+	if (n > 0 && !(step->uris ? DescriptorUrisTry(ids, n, can_change, &rows[i]) :
+				   KeyScanTryIds(&step->table, ids, n, &rows[i])))
 		return false;
 	follow[i] = Follow(before, step->from_column, &rows[i]);
 	return true;
@@ -215,11 +228,12 @@ PutRow(const JoinScan *scan, const ProjectionModel *projection, int first,
  * Read the identities of documents by one of the resource's projections: the
  * id, then the values, which are NULL if a row is missing in one of the
  * tables.  Ids are ascending, and so are the rows; documents that do not exist
- * are not among them.  Returns false if a table must be read by SQL.
+ * are not among them.  can_change is false if the identities are known not to
+ * change.  Returns false if a table must be read by SQL.
  */
 bool
 IdentityReadRows(Resource *resource, int projection, const int64 *ids, int n,
-				 StoredRows *rows)
+				 bool can_change, StoredRows *rows)
 {
 	const ProjectionModel *model = &resource->model->projections[projection];
 	JoinScan   *scan = resource->joins[projection];
@@ -236,7 +250,7 @@ IdentityReadRows(Resource *resource, int projection, const int64 *ids, int n,
 	if (!KeyScanTryIds(&scan->steps[0].table, ids, n, &steps[0]))
 		return false;
 	for (int i = 1; i < scan->nsteps; i++)
-		if (!ReadStep(scan, i, steps, follow))
+		if (!ReadStep(scan, i, can_change, steps, follow))
 			return false;
 	StoredRowsInit(rows, 1 + model->nvalues, steps[0].nrows);
 	for (int i = 0; i < steps[0].nrows; i++)

@@ -11,6 +11,6 @@
 #include "model/modelcache.h"
 
 extern bool IdentityReadRows(Resource *resource, int projection, const int64 *ids, int n,
-							 StoredRows *rows);
+							 bool can_change, StoredRows *rows);
 
 #endif							/* DMS_IDENTITYREAD_H */

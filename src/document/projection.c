@@ -115,16 +115,17 @@ ProjectionStatement(Resource *resource, int projection)
 /*
  * Read the ids of documents and the values of their identities, by one of the
  * resource's projections, in the active snapshot.  The ids are ascending;
- * documents without a root row are not among the rows.  Returns the result of
- * SPI that the rows live in, or NULL if they live in the memory context.
+ * documents without a root row are not among the rows.  can_change is false if
+ * the identities are known not to change.  Returns the result of SPI that the rows
+ * live in, or NULL if they live in the memory context.
  */
 SPITupleTable *
 ProjectionReadRows(Resource *resource, int projection, const int64 *ids, int n,
-				   StoredRows *rows)
+				   bool can_change, StoredRows *rows)
 {
 	Datum		values[1];
 
-	if (IdentityReadRows(resource, projection, ids, n, rows))
+	if (IdentityReadRows(resource, projection, ids, n, can_change, rows))
 		return NULL;
 	values[0] = DatumInt8Array(n, ids);
 	StatementRead(ProjectionStatement(resource, projection), values, 0);
@@ -139,7 +140,7 @@ ProjectionRead(Resource *resource, const int64 *ids, int n, int *found)
 {
 	StoredIdentity *identities;
 	StoredRows	rows;
-	SPITupleTable *result = ProjectionReadRows(resource, 0, ids, n, &rows);
+	SPITupleTable *result = ProjectionReadRows(resource, 0, ids, n, true, &rows);
 
 	*found = rows.nrows;
 	identities = palloc(sizeof(StoredIdentity) * Max(*found, 1));

@@ -25,7 +25,7 @@ typedef struct StoredIdentity
 
 extern void ProjectionAppendSelect(StringInfo sql, const ProjectionModel *projection);
 extern SPITupleTable *ProjectionReadRows(Resource *resource, int projection, const int64 *ids,
-										 int n, StoredRows *rows);
+										 int n, bool can_change, StoredRows *rows);
 extern StoredIdentity *ProjectionRead(Resource *resource, const int64 *ids, int n,
 									  int *found);
 

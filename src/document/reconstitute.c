@@ -11,13 +11,13 @@
  */
 #include "postgres.h"
 
-#include "base/uuid.h"
 #include "document/reconstitute.h"
 #include "miscadmin.h"
 #include "model/jsonwrite.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
 #include "utils/timestamp.h"
+#include "utils/uuid.h"
 
 /* The property that follows all others. */
 #define EXTENSIONS "_ext"
@@ -225,6 +225,25 @@ WriteMembers(StoredPage *page, int scope_index, int row, StringInfo out)
 		WriteProperty(page, scope, extensions, row, out);
 }
 
+/* Write a uuid as a string. */
+static void
+WriteUuid(StringInfo out, const pg_uuid_t *uuid)
+{
+	static const char hex[] = "0123456789abcdef";
+
+	appendStringInfoCharMacro(out, '"');
+	enlargeStringInfo(out, 2 * UUID_LEN + 4);
+	for (int i = 0; i < UUID_LEN; i++)
+	{
+		if (i == 4 || i == 6 || i == 8 || i == 10)
+			out->data[out->len++] = '-';
+		out->data[out->len++] = hex[uuid->data[i] >> 4];
+		out->data[out->len++] = hex[uuid->data[i] & 0x0f];
+	}
+	out->data[out->len] = '\0';
+	appendStringInfoCharMacro(out, '"');
+}
+
 /*
  * Append the JSON of a document of the page.  Documents must be written in the
  * order that they have in the page.
@@ -235,10 +254,12 @@ Reconstitute(StoredPage *page, int document, StringInfo out)
 	DocumentHeader header;
 
 	StoredPageHeader(page, document, &header);
-	appendStringInfo(out, "{\"id\":\"%s\"",
-					 UuidText(&header.uuid));
+	appendStringInfoString(out, "{\"id\":");
+	WriteUuid(out, &header.uuid);
 	WriteMembers(page, 0, document, out);
-	appendStringInfo(out, ",\"_etag\":\"" INT64_FORMAT "\",\"_lastModifiedDate\":", header.etag);
+	appendStringInfoString(out, ",\"_etag\":\"");
+	JsonWriteInteger(out, header.etag);
+	appendStringInfoString(out, "\",\"_lastModifiedDate\":");
 	JsonWriteValue(out, TimestampTzGetDatum(header.last_modified), VALUE_TIMESTAMP);
 	appendStringInfoChar(out, '}');
 }

@@ -11,7 +11,7 @@
 
 #include "base/faults.h"
 #include "base/grow.h"
-#include "catalog/pg_type.h"
+#include "document/descriptoruris.h"
 #include "document/projection.h"
 #include "document/rowtables.h"
 #include "document/storedpage.h"
@@ -19,13 +19,6 @@
 #include "lib/qunique.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
-
-static const char *const descriptor_columns[] = {"documentid", "uri"};
-static const Oid descriptor_types[] = {INT8OID, TEXTOID};
-static KeyedTable descriptors =
-{
-	.schema = "dms",.name = "descriptor", KEYED_COLUMNS(descriptor_columns, descriptor_types),.nkeys = 1
-};
 
 /* Keep the rows of two tables that have the same id in the first column. */
 static void
@@ -53,27 +46,21 @@ KeepCommon(StoredRows *a, StoredRows *b)
 }
 
 /*
- * Read the rows of all tables.  If a parent table has none, its children have
- * none.
+ * Read the rows of the tables from this one on.  If a parent table has none, its
+ * children have none.
  */
 static void
-ReadTables(StoredPage *page, const int64 *ids, int n)
+ReadTables(StoredPage *page, int first, const int64 *ids, int n)
 {
-	Resource   *resource = page->resource;
-	const ResourceModel *model = resource->model;
+	const ResourceModel *model = page->resource->model;
 
-	page->tables = palloc0(sizeof(StoredRows) * model->ntables);
-	DocumentHeadersRead(ids, n, &page->documents);
-	for (int i = 0; i < model->ntables; i++)
+	for (int i = first; i < model->ntables; i++)
 	{
 		int			parent = model->tables[i].parent;
 
 		FAULT_PAUSE("read_between_statements");
-		if (parent >= 0 && page->tables[parent].nrows == 0)
-			continue;
-		KeyScanReadIds(RowTable(resource, i), ids, n, &page->tables[i]);
-		if (i == 0)
-			KeepCommon(&page->documents, &page->tables[0]);
+		if (parent < 0 || page->tables[parent].nrows > 0)
+			KeyScanReadIds(RowTable(page->resource, i), ids, n, &page->tables[i]);
 	}
 }
 
@@ -107,6 +94,7 @@ CollectTargets(StoredPage *page)
 		StoredTargets *targets = TargetsOf(page, reference);
 
 		CHECK_FOR_INTERRUPTS();
+		targets->can_change |= reference->can_change;
 		for (int j = 0; j < rows->nrows; j++)
 			if (!StoredRowNulls(rows, j)[reference->column])
 				AddTarget(targets, DatumGetInt64(StoredRowValues(rows, j)[reference->column]));
@@ -174,7 +162,8 @@ ReadTargets(StoredPage *page, int projection)
 	StoredTargets *targets = &page->targets[projection];
 	int64	   *ids = TargetIds(targets);
 
-	(void) ProjectionReadRows(page->resource, projection, ids, targets->n, &targets->rows);
+	(void) ProjectionReadRows(page->resource, projection, ids, targets->n, targets->can_change,
+							  &targets->rows);
 	AssignRows(targets);
 }
 
@@ -185,8 +174,45 @@ ReadDescriptors(StoredTargets *targets)
 	int64	   *ids = TargetIds(targets);
 
 	FAULT_PAUSE("read_between_statements");
-	KeyScanReadIds(&descriptors, ids, targets->n, &targets->rows);
+	DescriptorUrisRead(ids, targets->n, targets->can_change, &targets->rows);
 	AssignRows(targets);
+}
+
+/* Returns a new page, without rows. */
+static StoredPage *
+NewPage(Resource *resource)
+{
+	StoredPage *page = palloc0(sizeof(StoredPage));
+
+	page->resource = resource;
+	page->tables = palloc0(sizeof(StoredRows) * resource->model->ntables);
+	return page;
+}
+
+/*
+ * Read what belongs to the rows of dms.Document and of the root, which have been
+ * read.  Documents that are not in both are left out.
+ */
+static void
+ReadRest(StoredPage *page, const int64 *ids, int n)
+{
+	KeepCommon(&page->documents, &page->tables[0]);
+	ReadTables(page, 1, ids, n);
+	CollectTargets(page);
+	if (page->descriptors.n > 0)
+		ReadDescriptors(&page->descriptors);
+	for (int i = 0; i < page->resource->model->nprojections; i++)
+		if (page->targets[i].n > 0)
+			ReadTargets(page, i);
+}
+
+/* Read the rows of the root, and what belongs to them. */
+static void
+ReadRoot(StoredPage *page, const int64 *ids, int n)
+{
+	FAULT_PAUSE("read_between_statements");
+	KeyScanReadIds(RowTable(page->resource, 0), ids, n, &page->tables[0]);
+	ReadRest(page, ids, n);
 }
 
 /*
@@ -197,16 +223,47 @@ ReadDescriptors(StoredTargets *targets)
 StoredPage *
 StoredPageRead(Resource *resource, const int64 *ids, int n)
 {
-	StoredPage *page = palloc0(sizeof(StoredPage));
+	StoredPage *page = NewPage(resource);
 
-	page->resource = resource;
-	ReadTables(page, ids, n);
-	CollectTargets(page);
-	if (page->descriptors.n > 0)
-		ReadDescriptors(&page->descriptors);
-	for (int i = 0; i < resource->model->nprojections; i++)
-		if (page->targets[i].n > 0)
-			ReadTargets(page, i);
+	DocumentHeadersRead(ids, n, &page->documents);
+	ReadRoot(page, ids, n);
+	return page;
+}
+
+/* The same for one document whose header has been read, and which the page points to. */
+StoredPage *
+StoredPageReadOne(Resource *resource, const DocumentHeader *header)
+{
+	StoredPage *page = NewPage(resource);
+
+	DocumentHeaderToRow(header, &page->documents);
+	ReadRoot(page, &header->document_id, 1);
+	return page;
+}
+
+/*
+ * The same for the first documents of a resource whose ids are greater than "after",
+ * or of all documents if that is NULL.  Sets *last to the greatest id of the root
+ * rows, and *n to their number.  Returns NULL if a statement must find the ids.
+ */
+StoredPage *
+StoredPageReadAfter(Resource *resource, const int64 *after, int limit, int64 *last, int *n)
+{
+	StoredPage *page = NewPage(resource);
+	StoredRows *root = &page->tables[0];
+	KeyedTable *table = RowTable(resource, 0);
+	int64	   *ids;
+
+	StoredRowsInit(root, table->ncolumns, limit);
+	if (!KeyScanTryAfter(table, after, limit, root))
+		return NULL;
+	*n = root->nrows;
+	ids = palloc(sizeof(int64) * Max(*n, 1));
+	for (int i = 0; i < *n; i++)
+		*last = ids[i] = DatumGetInt64(StoredRowValues(root, i)[0]);
+	FAULT_PAUSE("read_between_statements");
+	DocumentHeadersRead(ids, *n, &page->documents);
+	ReadRest(page, ids, *n);
 	return page;
 }
 

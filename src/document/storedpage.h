@@ -24,6 +24,7 @@ typedef struct StoredTargets
 {
 	StoredTarget *targets;		/* by id, each once */
 	int			n;
+	bool		can_change;		/* their identities can */
 	StoredRows	rows;
 } StoredTargets;
 
@@ -38,6 +39,9 @@ typedef struct StoredPage
 } StoredPage;
 
 extern StoredPage *StoredPageRead(Resource *resource, const int64 *ids, int n);
+extern StoredPage *StoredPageReadOne(Resource *resource, const DocumentHeader *header);
+extern StoredPage *StoredPageReadAfter(Resource *resource, const int64 *after, int limit,
+									   int64 *last, int *n);
 extern void StoredPageHeader(const StoredPage *page, int document, DocumentHeader *header);
 extern const Datum *StoredPageTarget(const StoredTargets *targets, int64 document_id,
 									 const bool **nulls);

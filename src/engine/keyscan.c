@@ -245,22 +245,43 @@ OpenIndex(const KeyScan *scan)
 	return kept != NULL ? kept : FindIndex(scan);
 }
 
-/* Append the row in the slot to rows; the scratch row has space for all columns. */
+/* Returns true if the columns are all columns of the table, in their order. */
+static bool
+TakesWholeRows(const KeyScan *scan)
+{
+	if (scan->table->ncolumns != RelationGetNumberOfAttributes(scan->relation))
+		return false;
+	for (int i = 0; i < scan->table->ncolumns; i++)
+		if (scan->columns[i] != i + 1)
+			return false;
+	return true;
+}
+
+/*
+ * Append the row in the slot to rows.  The scratch row has space for all columns of
+ * the table; it is NULL if these are the columns of rows.
+ */
 static void
 TakeRow(const KeyScan *scan, StoredRows *scratch, StoredRows *rows)
 {
+	HeapTuple	tuple = ExecCopySlotHeapTuple(scan->slot);
+	TupleDesc	descriptor = scan->slot->tts_tupleDescriptor;
 	Datum	   *values;
 	bool	   *nulls;
 
-	heap_deform_tuple(ExecCopySlotHeapTuple(scan->slot), scan->slot->tts_tupleDescriptor,
-					  scratch->values, scratch->nulls);
 	StoredRowsGrow(rows);
 	values = StoredRowValues(rows, rows->nrows);
 	nulls = StoredRowNulls(rows, rows->nrows);
-	for (int i = 0; i < rows->ncolumns; i++)
+	if (scratch == NULL)
+		heap_deform_tuple(tuple, descriptor, values, nulls);
+	else
 	{
-		values[i] = scratch->values[scan->columns[i] - 1];
-		nulls[i] = scratch->nulls[scan->columns[i] - 1];
+		heap_deform_tuple(tuple, descriptor, scratch->values, scratch->nulls);
+		for (int i = 0; i < rows->ncolumns; i++)
+		{
+			values[i] = scratch->values[scan->columns[i] - 1];
+			nulls[i] = scratch->nulls[scan->columns[i] - 1];
+		}
 	}
 	StoredRowsRequireValues(nulls, KeyedTableRequiredColumns(scan->table));
 	rows->nrows++;
@@ -477,15 +498,17 @@ KeyScanClose(KeyScan *scan)
 	pfree(scan->columns);
 }
 
-/* Append all rows of a scan to rows. */
+/* Append the rows of a scan to rows, until there are as many as the limit. */
 static void
-ReadScan(KeyScan *scan, StoredRows *rows)
+ReadScan(KeyScan *scan, int limit, StoredRows *rows)
 {
+	bool		whole = TakesWholeRows(scan);
 	StoredRows	scratch;
 
-	StoredRowsInit(&scratch, RelationGetNumberOfAttributes(scan->relation), 1);
-	while (KeyScanNext(scan))
-		TakeRow(scan, &scratch, rows);
+	if (!whole)
+		StoredRowsInit(&scratch, RelationGetNumberOfAttributes(scan->relation), 1);
+	while (rows->nrows < limit && KeyScanNext(scan))
+		TakeRow(scan, whole ? NULL : &scratch, rows);
 }
 
 /* Read rows by key without a statement; returns false if that cannot be done. */
@@ -499,7 +522,7 @@ ReadKeys(KeyedTable *table, const Datum *keys, bool any, StoredRows *rows)
 		return false;
 	able = BeginKeys(&scan, keys, any);
 	if (able)
-		ReadScan(&scan, rows);
+		ReadScan(&scan, PG_INT32_MAX, rows);
 	KeyScanClose(&scan);
 	return able;
 }
@@ -519,7 +542,32 @@ KeyScanTryIds(KeyedTable *table, const int64 *ids, int n, StoredRows *rows)
 		return false;
 	able = KeyScanBeginIds(&scan, ids, n);
 	if (able)
-		ReadScan(&scan, rows);
+		ReadScan(&scan, PG_INT32_MAX, rows);
+	KeyScanClose(&scan);
+	return able;
+}
+
+/*
+ * Read the rows whose first column, a bigint, is greater than "after", or all rows if
+ * that is NULL: in order, and no more than the limit.  Otherwise like KeyScanTryIds().
+ */
+bool
+KeyScanTryAfter(KeyedTable *table, const int64 *after, int limit, StoredRows *rows)
+{
+	KeyScan		scan;
+	bool		able;
+
+	if (!KeyScanOpen(&scan, table, AccessShareLock, ACL_SELECT))
+		return false;
+	scan.index = OpenIndex(&scan);
+	able = scan.index != NULL;
+	if (able)
+	{
+		if (after != NULL)
+			AddKey(&scan, 0, 0, BTGreaterStrategyNumber, F_INT8GT, Int64GetDatum(*after));
+		StartScan(&scan);
+		ReadScan(&scan, limit, rows);
+	}
 	KeyScanClose(&scan);
 	return able;
 }

@@ -49,25 +49,82 @@ WriteEscaped(StringInfo out, unsigned char byte)
 	}
 }
 
+/* The same byte eight times. */
+#define EIGHT_TIMES(byte) (UINT64CONST(0x0101010101010101) * (byte))
+
+/*
+ * Returns true if one of eight bytes must be escaped: a control character, a quote
+ * or a backslash.  A difference has the highest bit of a byte set if the byte is
+ * smaller than what is subtracted; bytes that have that bit themselves do not count.
+ */
+static inline bool
+NeedsEscape(uint64 bytes)
+{
+	uint64		control = bytes - EIGHT_TIMES(' ');
+	uint64		quote = (bytes ^ EIGHT_TIMES('"')) - EIGHT_TIMES(1);
+	uint64		backslash = (bytes ^ EIGHT_TIMES('\\')) - EIGHT_TIMES(1);
+
+	return ((control | quote | backslash) & ~bytes & EIGHT_TIMES(0x80)) != 0;
+}
+
+/* Returns the number of bytes at the start of a string that need not be escaped. */
+static int
+PlainBytes(const char *bytes, int len)
+{
+	int			i = 0;
+
+	for (uint64 eight; i + (int) sizeof(eight) <= len; i += sizeof(eight))
+	{
+		memcpy(&eight, bytes + i, sizeof(eight));
+		if (NeedsEscape(eight))
+			break;
+	}
+	for (; i < len; i++)
+	{
+		unsigned char byte = bytes[i];
+
+		if (unlikely(byte < ' ' || byte == '"' || byte == '\\'))
+			break;
+	}
+	return i;
+}
+
+/* Make sure that there is space for some bytes and a zero byte. */
+static inline void
+Reserve(StringInfo out, int needed)
+{
+	if (unlikely(needed >= out->maxlen - out->len))
+		enlargeStringInfo(out, needed);
+}
+
+/* Write some bytes; the caller has reserved space. */
+static inline void
+Put(StringInfo out, const char *bytes, int len)
+{
+	memcpy(out->data + out->len, bytes, len);
+	out->len += len;
+}
+
 /* A string literal; most have nothing to escape and are copied in one go. */
 void
 JsonWriteString(StringInfo out, const char *bytes, int len)
 {
-	int			copied = 0;
+	int			plain = PlainBytes(bytes, len);
 
-	appendStringInfoCharMacro(out, '"');
-	for (int i = 0; i < len; i++)
+	Reserve(out, len + 2);
+	out->data[out->len++] = '"';
+	Put(out, bytes, plain);
+	while (unlikely(plain < len))
 	{
-		unsigned char byte = bytes[i];
-
-		if (likely(byte >= ' ' && byte != '"' && byte != '\\'))
-			continue;
-		appendBinaryStringInfo(out, bytes + copied, i - copied);
-		WriteEscaped(out, byte);
-		copied = i + 1;
+		WriteEscaped(out, bytes[plain++]);
+		bytes += plain;
+		len -= plain;
+		plain = PlainBytes(bytes, len);
+		Reserve(out, len + 1);
+		Put(out, bytes, plain);
 	}
-	appendBinaryStringInfo(out, bytes + copied, len - copied);
-	appendStringInfoCharMacro(out, '"');
+	out->data[out->len++] = '"';
+	out->data[out->len] = '\0';
 }
 
 /* Write the name of a member, after a comma unless it is the first of its object. */
@@ -92,8 +149,8 @@ WriteStringDatum(StringInfo out, Datum datum)
 }
 
 /* Write an integer. */
-static void
-WriteInteger(StringInfo out, int64 number)
+void
+JsonWriteInteger(StringInfo out, int64 number)
 {
 	char		digits[MAXINT8LEN + 1];
 
@@ -130,7 +187,8 @@ WriteNumeric(StringInfo out, Datum datum)
 static void
 WriteTemporal(StringInfo out, Datum datum, ValueType type)
 {
-	char	   *string;
+	char		string[DATETIME_SIZE];
+	char	   *end;
 
 	if ((type == VALUE_DATE && DATE_NOT_FINITE(DatumGetDateADT(datum))) ||
 		(type == VALUE_TIMESTAMP && TIMESTAMP_NOT_FINITE(DatumGetTimestampTz(datum))))
@@ -141,11 +199,15 @@ WriteTemporal(StringInfo out, Datum datum, ValueType type)
 		appendStringInfoString(out, begin ? "\"-infinity\"" : "\"infinity\"");
 		return;
 	}
-	string = ValueFromDatum(datum, type);
-	appendStringInfoCharMacro(out, '"');
-	appendStringInfoString(out, string);
-	appendStringInfoCharMacro(out, '"');
-	pfree(string);
+	string[0] = '"';
+	if (type == VALUE_DATE)
+		end = DateWrite(string + 1, DatumGetDateADT(datum));
+	else if (type == VALUE_TIME)
+		end = TimeWrite(string + 1, DatumGetTimeADT(datum));
+	else
+		end = DateTimeWrite(string + 1, DatumGetTimestampTz(datum));
+	*end++ = '"';
+	appendBinaryStringInfo(out, string, end - string);
 }
 
 /* Write a stored value. */
@@ -158,10 +220,10 @@ JsonWriteValue(StringInfo out, Datum datum, ValueType type)
 			WriteStringDatum(out, datum);
 			break;
 		case VALUE_INT4:
-			WriteInteger(out, DatumGetInt32(datum));
+			JsonWriteInteger(out, DatumGetInt32(datum));
 			break;
 		case VALUE_INT8:
-			WriteInteger(out, DatumGetInt64(datum));
+			JsonWriteInteger(out, DatumGetInt64(datum));
 			break;
 		case VALUE_NUMERIC:
 			WriteNumeric(out, datum);

@@ -12,6 +12,7 @@
 
 extern void JsonWriteString(StringInfo out, const char *bytes, int len);
 extern void JsonWriteName(StringInfo out, const char *name);
+extern void JsonWriteInteger(StringInfo out, int64 number);
 extern void JsonWriteValue(StringInfo out, Datum datum, ValueType type);
 
 #endif							/* DMS_JSONWRITE_H */

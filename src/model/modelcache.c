@@ -44,6 +44,7 @@ typedef struct Generation
 	MemoryContext context;
 	HTAB	   *names;
 	Resource   *resources;
+	Resource   *last;			/* found last by its exact names; may be NULL */
 	struct Generation *retired;
 } Generation;
 
@@ -137,12 +138,19 @@ CurrentGeneration(void)
 	return generation;
 }
 
+/* Returns true if these are the names of the resource, in the same spelling. */
+static bool
+HasNames(const Resource *resource, const char *project, const char *name)
+{
+	return strcmp(resource->model->resource, name) == 0 && strcmp(resource->model->project, project) == 0;
+}
+
 /* The resource if it is loaded, under whatever spelling; else NULL. */
 static Resource *
 FindLoaded(const Generation *generation, const char *project, const char *name)
 {
 	for (Resource *r = generation->resources; r != NULL; r = r->next)
-		if (strcmp(r->model->resource, name) == 0 && strcmp(r->model->project, project) == 0)
+		if (HasNames(r, project, name))
 			return r;
 	return NULL;
 }
@@ -263,34 +271,44 @@ BoundPlans(Generation *generation, const Resource *keep)
 	}
 }
 
-/* Find a resource by endpoint names only, or by any of its names. */
+/* Find a resource by names that were looked up before, or else in the store. */
 static Resource *
-Lookup(const char *project, const char *resource, bool endpoint)
+FindSpelled(Generation *generation, const char *project, const char *resource, bool endpoint)
 {
-	Generation *generation = CurrentGeneration();
 	char		key[2 * MODEL_MAX_NAME + 3] = {0};
 	SpelledName *entry;
 	Resource   *found;
 	bool		known;
 
-	if (strlen(project) > MODEL_MAX_NAME || strlen(resource) > MODEL_MAX_NAME ||
-		strchr(project, '/') != NULL || strchr(resource, '/') != NULL)
-		return NULL;
 	snprintf(key, sizeof(key), "%s%s/%s", endpoint ? "/" : "", project, resource);
 	entry = hash_search(generation->names, key, HASH_FIND, NULL);
 	if (entry != NULL)
-		found = entry->resource;
-	else
+		return entry->resource;
+	found = ReadResource(generation, project, resource, endpoint);
+	if (found != NULL && hash_get_num_entries(generation->names) < MAX_SPELLINGS)
 	{
-		found = ReadResource(generation, project, resource, endpoint);
-		if (found == NULL)
-			return NULL;
-		if (hash_get_num_entries(generation->names) < MAX_SPELLINGS)
-		{
-			entry = hash_search(generation->names, key, HASH_ENTER, &known);
-			entry->resource = found;
-		}
+		entry = hash_search(generation->names, key, HASH_ENTER, &known);
+		entry->resource = found;
 	}
+	return found;
+}
+
+/* Find a resource by endpoint names only, or by any of its names. */
+static Resource *
+Lookup(const char *project, const char *resource, bool endpoint)
+{
+	Generation *generation = CurrentGeneration();
+	Resource   *found = endpoint ? NULL : generation->last;
+
+	if (strlen(project) > MODEL_MAX_NAME || strlen(resource) > MODEL_MAX_NAME ||
+		strchr(project, '/') != NULL || strchr(resource, '/') != NULL)
+		return NULL;
+	if (found == NULL || !HasNames(found, project, resource))
+		found = FindSpelled(generation, project, resource, endpoint);
+	if (found == NULL)
+		return NULL;
+	if (HasNames(found, project, resource))
+		generation->last = found;
 	if (found->last_use == 0)
 	{
 		found->last_use = ++clock_ticks;

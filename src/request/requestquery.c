@@ -7,7 +7,6 @@
  */
 #include "postgres.h"
 
-#include "base/faults.h"
 #include "base/jsontree.h"
 #include "base/report.h"
 #include "engine/snapshot.h"
@@ -190,7 +189,6 @@ RequestQueryPage(const Request *request, Resource *resource, MemoryContext conte
 	Paging		paging;
 	Filter	   *filters;
 	DocumentQuery *query;
-	int64	   *ids;
 	int			n;
 
 	ReadPaging(request, &paging);
@@ -203,9 +201,7 @@ RequestQueryPage(const Request *request, Resource *resource, MemoryContext conte
 
 	SnapshotBegin();
 	query = QueryMake(resource, filters, n);
-	ids = QueryPage(query, 0, paging.limit, paging.offset, &n);
-	FAULT_PAUSE("read_between_statements");
-	ReadPage(resource, ids, n, AppendDocument, &out);
+	ReadPage(resource, query, 0, paging.limit, paging.offset, AppendDocument, &out);
 	if (paging.total)
 		ResponseHeader(response, "Total-Count", psprintf(INT64_FORMAT, QueryCount(query)));
 	SnapshotEnd();

@@ -30,6 +30,18 @@ QueryMake(Resource *resource, const Filter *filters, int n)
 	return query;
 }
 
+/*
+ * Returns true if there is no condition at all: every row of the root table is one
+ * of a document that matches.
+ */
+bool
+QueryMatchesAll(const DocumentQuery *query)
+{
+	const QuerySql *sql = query->sql;
+
+	return !sql->impossible && sql->nbranches == 1 && *sql->branches[0] == '\0';
+}
+
 /* Find the place of the statement with this text, or else the one used longest ago. */
 static int
 FindKept(const Resource *resource, const char *text)

@@ -13,6 +13,7 @@
 typedef struct DocumentQuery DocumentQuery;
 
 extern DocumentQuery *QueryMake(Resource *resource, const Filter *filters, int n);
+extern bool QueryMatchesAll(const DocumentQuery *query);
 extern int64 *QueryPage(DocumentQuery *query, int64 after, int64 limit, int64 offset, int *n);
 extern int64 QueryCount(DocumentQuery *query);
 

@@ -76,15 +76,13 @@ ReadDocument(const pg_uuid_t *uuid, MemoryContext context, ReadResult *result)
 {
 	MemoryContext saved;
 	StringInfoData out;
-	int64		document_id;
 	StoredPage *page;
 
-	if (!DocumentFind(uuid, &document_id, &result->resource))
+	if (!DocumentRead(uuid, &result->document, &result->resource))
 		return false;
-	page = StoredPageRead(result->resource, &document_id, 1);
+	page = StoredPageReadOne(result->resource, &result->document);
 	if (page->tables[0].nrows == 0)
 		return false;
-	StoredPageHeader(page, 0, &result->document);
 	saved = MemoryContextSwitchTo(context);
 	initStringInfo(&out);
 	MemoryContextSwitchTo(saved);
@@ -94,11 +92,10 @@ ReadDocument(const pg_uuid_t *uuid, MemoryContext context, ReadResult *result)
 	return true;
 }
 
-/* Hand documents that are read together to the sink. */
+/* Hand the documents of a page to the sink. */
 static void
-ReadTogether(Resource *resource, const int64 *ids, int n, ReadSink sink, void *state)
+PutPage(StoredPage *page, ReadSink sink, void *state)
 {
-	StoredPage *page = StoredPageRead(resource, ids, n);
 	StringInfoData out;
 
 	initStringInfo(&out);
@@ -114,26 +111,87 @@ ReadTogether(Resource *resource, const int64 *ids, int n, ReadSink sink, void *s
 	}
 }
 
+/* Connect to SPI again, for documents that are read together. */
+static void
+BeginSome(void)
+{
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "could not connect to SPI");
+}
+
+/* Disconnect, which frees all memory that these documents needed. */
+static void
+EndSome(void)
+{
+	if (SPI_finish() != SPI_OK_FINISH)
+		elog(ERROR, "could not disconnect from SPI");
+}
+
 /*
  * Read the documents of these ids, which are ascending, in the active
  * snapshot; the sink gets each while it is in memory.
  */
-void
-ReadPage(Resource *resource, const int64 *ids, int n, ReadSink sink, void *state)
+static void
+ReadIds(Resource *resource, const int64 *ids, int n, ReadSink sink, void *state)
 {
 	while (n > 0)
 	{
 		int			some = Min(n, DOCUMENTS_AT_ONCE);
 
-		/* SPI_finish() frees all memory that these documents needed. */
-		if (SPI_connect() != SPI_OK_CONNECT)
-			elog(ERROR, "could not connect to SPI");
-		ReadTogether(resource, ids, some, sink, state);
-		if (SPI_finish() != SPI_OK_FINISH)
-			elog(ERROR, "could not disconnect from SPI");
+		BeginSome();
+		PutPage(StoredPageRead(resource, ids, some), sink, state);
+		EndSome();
 		ids += some;
 		n -= some;
 	}
+}
+
+/*
+ * Read the documents of a resource whose ids are greater than *after by walking along
+ * the index of its root, and count them down from *limit.  Returns false if the rest,
+ * which is after *after, must be found by a statement.
+ */
+static bool
+ReadAlong(Resource *resource, int64 *after, int64 *limit, ReadSink sink, void *state)
+{
+	const int64 *from = *after > 0 ? after : NULL;
+	int			some = 0;
+	int			n;
+
+	for (n = 0; n == some && *limit > 0; *limit -= n)
+	{
+		StoredPage *page;
+
+		some = (int) Min(*limit, DOCUMENTS_AT_ONCE);
+		BeginSome();
+		page = StoredPageReadAfter(resource, from, some, after, &n);
+		if (page != NULL)
+			PutPage(page, sink, state);
+		EndSome();
+		if (page == NULL)
+			return false;
+		from = after;
+	}
+	return true;
+}
+
+/*
+ * Read the documents that match a query, in the active snapshot and in the order of
+ * their ids: those with ids greater than "after", without the first ones up to the
+ * offset, and no more than the limit.  The sink gets each while it is in memory.
+ */
+void
+ReadPage(Resource *resource, DocumentQuery *query, int64 after, int64 limit, int64 offset,
+		 ReadSink sink, void *state)
+{
+	int64	   *ids;
+	int			n;
+
+	if (offset == 0 && QueryMatchesAll(query) && ReadAlong(resource, &after, &limit, sink, state))
+		return;
+	ids = QueryPage(query, after, limit, offset, &n);
+	FAULT_PAUSE("read_between_statements");
+	ReadIds(resource, ids, n, sink, state);
 }
 
 /* Return a document by its id; NULL if there is none. */
@@ -228,8 +286,6 @@ QueryDocuments(FunctionCallInfo fcinfo, ReadFilters read)
 	Session		session;
 	Resource   *resource;
 	DocumentQuery *query;
-	int64	   *ids;
-	int			n;
 
 	ReportRequireArguments(fcinfo, lengthof(names), names);
 	if (PG_GETARG_INT32(3) < 0)
@@ -239,9 +295,8 @@ QueryDocuments(FunctionCallInfo fcinfo, ReadFilters read)
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	ReadBegin(&session);
 	query = QueryOfArguments(fcinfo, read, &resource);
-	ids = QueryPage(query, FindAfter(fcinfo, 5), PG_GETARG_INT32(3), PG_GETARG_INT64(4), &n);
-	FAULT_PAUSE("read_between_statements");
-	ReadPage(resource, ids, n, PutDocument, fcinfo->resultinfo);
+	ReadPage(resource, query, FindAfter(fcinfo, 5), PG_GETARG_INT32(3), PG_GETARG_INT64(4),
+			 PutDocument, fcinfo->resultinfo);
 	SessionEnd(&session);
 	PG_RETURN_NULL();
 }
