@@ -167,9 +167,6 @@ CREATE TABLE dms.ReferenceEdge (
 ($ddl$
 CREATE INDEX referenceedge_child_ix ON dms.ReferenceEdge (ChildDocumentId)
 	INCLUDE (ParentDocumentId, EdgeSourceId, IsIdentityComponent)$ddl$),
-($ddl$
-CREATE INDEX referenceedge_identity_ix ON dms.ReferenceEdge (ChildDocumentId)
-	INCLUDE (ParentDocumentId, EdgeSourceId) WHERE IsIdentityComponent$ddl$),
 ($ddl$COMMENT ON TABLE dms.ReferenceEdge IS 'which document refers to which: makes the reference columns searchable from their targets, and never replaces them'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.ReferenceEdge.ParentDocumentId IS 'the document that refers'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.ReferenceEdge.ChildDocumentId IS 'the document that it refers to'$ddl$),
