@@ -28,9 +28,9 @@ DATA = $(notdir $(wildcard $(TOP)/dms--*.sql))
 OBJS = src/dms.o
 OBJS += $(addprefix src/base/,datetime.o decimal.o faults.o gaps.o grow.o ids.o jsonargument.o jsontree.o \
 	jsontreebuild.o lowercase.o pattern.o referentialid.o report.o sha256.o uuid.o words.o)
-OBJS += $(addprefix src/engine/,attempt.o cursors.o datums.o keyaccess.o keyedtable.o keyscan.o keywrite.o \
-	nowait.o ownercode.o restrict.o result.o safefunction.o session.o snapshot.o statement.o store.o storedrows.o \
-	storerow.o)
+OBJS += $(addprefix src/engine/,attempt.o cursors.o datums.o foreignkey.o keyaccess.o keyedtable.o keyscan.o \
+	keywrite.o nowait.o ownercode.o restrict.o result.o rowwrite.o safefunction.o session.o snapshot.o statement.o \
+	store.o storedrows.o storerow.o tablewriter.o writefacts.o)
 OBJS += $(addprefix src/model/,edgename.o equalpaths.o jsonwrite.o modelcache.o modelsound.o modelstore.o \
 	resourcemodels.o value.o)
 OBJS += $(addprefix src/schema/,grants.o apiread.o apiresource.o apischema.o ddl.o deploy.o jsonschema.o modelbind.o \

@@ -2,9 +2,10 @@
  * claim.c
  *		Claiming an identity for a new document.
  *
- * One statement inserts the identity, its alias, the lock row and the row of
- * dms.Document, because starting a statement for each would cost more than the
- * rows.  Its parts come from the modules that own the tables.
+ * The identity, its alias, the lock row and the row of dms.Document are inserted
+ * without statements.  Where that cannot be done, or another document may have the
+ * identity, one statement does all of it.  The parts of both come from the modules
+ * that own the tables.
  */
 #include "postgres.h"
 
@@ -13,13 +14,14 @@
 #include "cascade/claim.h"
 #include "cascade/identitylocks.h"
 #include "catalog/pg_type.h"
+#include "document/document.h"
 #include "document/referentialids.h"
 #include "engine/result.h"
 #include "engine/statement.h"
 #include "utils/builtins.h"
 
 static const Oid claim_types[] = {UUIDOID, TEXTOID, TEXTOID, UUIDOID, TEXTOID,
-TEXTOID, UUIDOID, TEXTOID};
+TEXTOID, UUIDOID, TEXTOID, INT8OID};
 
 /*
  * The insertion of the primary row decides which of several transactions gets
@@ -31,7 +33,8 @@ TEXTOID, UUIDOID, TEXTOID};
  */
 #define CLAIM_SQL(primary_taken, alias_taken) \
 	"WITH p AS (" REFERENTIAL_ID_INSERT_SQL \
-	" VALUES ($1, pg_catalog.nextval('dms.document_documentid_seq'::pg_catalog.regclass), $2, $3)" \
+	" VALUES ($1, COALESCE($9, pg_catalog.nextval('dms.document_documentid_seq'::pg_catalog.regclass))," \
+	" $2, $3)" \
 	primary_taken " RETURNING DocumentId)," \
 	" a AS (" REFERENTIAL_ID_INSERT_SQL \
 	" SELECT $4, DocumentId, $5, $6 FROM p WHERE $4 IS NOT NULL" alias_taken ")," \
@@ -44,18 +47,18 @@ TEXTOID, UUIDOID, TEXTOID};
 static Statement claim =
 {
 	.sql = CLAIM_SQL(UNLESS_TAKEN, ""),
-	.nargs = 8,
+	.nargs = lengthof(claim_types),
 	.argtypes = claim_types,
 };
 
 #ifdef DMS_FAULTS
 static Statement claim_or_fail =
 {
-	.sql = CLAIM_SQL("", ""),.nargs = 8,.argtypes = claim_types
+	.sql = CLAIM_SQL("", ""),.nargs = lengthof(claim_types),.argtypes = claim_types
 };
 static Statement claim_any_alias =
 {
-	.sql = CLAIM_SQL(UNLESS_TAKEN, UNLESS_TAKEN),.nargs = 8,.argtypes = claim_types
+	.sql = CLAIM_SQL(UNLESS_TAKEN, UNLESS_TAKEN),.nargs = lengthof(claim_types),.argtypes = claim_types
 };
 #endif
 
@@ -89,6 +92,23 @@ ClaimStatement(void)
 }
 
 /*
+ * Claim the identity without statements.  Returns false, and writes nothing, if
+ * that cannot be done, or if another document may have the identity.
+ */
+static bool
+ClaimDirectly(const FlatDocument *flat, DocumentHeader *header)
+{
+	if (FAULT_SKIP("claim_let_be") || FAULT_SKIP("alias_conflict"))
+		return false;
+	if (!IdentityLocksInserts() || !DocumentInserts(&header->document_id) ||
+		!ReferentialIdsTryClaim(flat, header->document_id))
+		return false;
+	IdentityLocksAdd(header->document_id);
+	DocumentInsert(flat->model, header);
+	return true;
+}
+
+/*
  * Claim the identity of a body for a new document, and set its header.
  * Returns false if another document has the identity.
  */
@@ -96,16 +116,21 @@ bool
 ClaimIdentity(const FlatDocument *flat, DocumentHeader *header)
 {
 	const ResourceModel *model = flat->model;
-	Datum		values[8];
-	char		nulls[] = "        ";
+	Datum		values[lengthof(claim_types)];
+	char		nulls[] = "         ";
 
 	UuidV7(&header->uuid);
+	header->document_id = 0;
+	if (ClaimDirectly(flat, header))
+		return true;
 	values[0] = UUIDPGetDatum(&flat->primary);
 	values[1] = CStringGetTextDatum(model->project);
 	values[2] = CStringGetTextDatum(model->resource);
 	SetAlias(flat, &values[3], &nulls[3]);
 	values[6] = UUIDPGetDatum(&header->uuid);
 	values[7] = CStringGetTextDatum(model->version);
+	values[8] = Int64GetDatum(header->document_id);
+	nulls[8] = header->document_id != 0 ? ' ' : 'n';
 	if (StatementRun(ClaimStatement(), values, nulls, false, 0) == 0)
 		return false;
 	header->document_id = ResultInt64(0, 1);

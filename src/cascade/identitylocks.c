@@ -18,6 +18,7 @@
 #include "engine/datums.h"
 #include "engine/keywrite.h"
 #include "engine/result.h"
+#include "engine/rowwrite.h"
 #include "engine/snapshot.h"
 #include "engine/statement.h"
 #include "engine/store.h"
@@ -37,6 +38,24 @@ static Statement count_locks =
 	.nargs = 1,
 	.argtypes = id_array,
 };
+
+/* Returns true if the lock row of a new document can be inserted without a statement. */
+bool
+IdentityLocksInserts(void)
+{
+	return RowWriteInserts(&locks, lengthof(lock_columns));
+}
+
+/* Insert the lock row of a new document. */
+void
+IdentityLocksAdd(int64 document_id)
+{
+	Datum		values[1] = {Int64GetDatum(document_id)};
+	Row			row = {.values = values};
+	RowSet		set = {.rows = &row,.nrows = 1};
+
+	(void) RowWriteRun(&locks, KEYED_INSERT, &set);
+}
 
 /* Identities that were locked; there is room for all that were asked for. */
 typedef struct TakenIds

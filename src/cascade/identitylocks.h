@@ -17,6 +17,8 @@ typedef struct BusyIdentities
 	int			n;
 } BusyIdentities;
 
+extern bool IdentityLocksInserts(void);
+extern void IdentityLocksAdd(int64 document_id);
 extern int64 *IdentityLocksTake(const int64 *ids, int n, int *nlocked);
 extern int64 *IdentityLocksTakeFree(const int64 *ids, int n, int *nlocked, BusyIdentities *busy);
 extern int64 *IdentityLocksShare(const int64 *ids, int n, int *nlocked);

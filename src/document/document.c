@@ -9,16 +9,20 @@
 #include "postgres.h"
 
 #include "base/faults.h"
+#include "catalog/namespace.h"
 #include "catalog/pg_type.h"
+#include "commands/sequence.h"
 #include "common/int.h"
 #include "document/document.h"
 #include "engine/datums.h"
 #include "engine/keywrite.h"
 #include "engine/result.h"
+#include "engine/rowwrite.h"
 #include "engine/snapshot.h"
 #include "engine/statement.h"
 #include "engine/store.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
 #include "utils/timestamp.h"
 
 static const char *const header_columns[] = {"documentid", "documentuuid", "etag", "lastmodifiedat"};
@@ -54,6 +58,25 @@ static const Oid etag_types[] = {INT8OID, INT8OID, TIMESTAMPTZOID};
 static KeyedTable etags =
 {
 	.schema = "dms",.name = "document", KEYED_COLUMNS(etag_columns, etag_types),.nkeys = 1
+};
+
+static const char *const insert_columns[] = {
+	"documentid", "documentuuid", "projectname", "resourcename", "resourceversion", "etag", "lastmodifiedat"
+};
+static const Oid insert_types[] = {INT8OID, UUIDOID, TEXTOID, TEXTOID, TEXTOID, INT8OID, TIMESTAMPTZOID};
+static KeyedTable new_documents =
+{
+	.schema = "dms",.name = "document", KEYED_COLUMNS(insert_columns, insert_types),.nkeys = 1
+};
+
+/* The last of these columns have defaults, which an insertion returns. */
+#define GIVEN_COLUMNS 5
+
+static const char *const bump_columns[] = {"documentid", "etag", "lastmodifiedat", "resourceversion"};
+static const Oid bump_column_types[] = {INT8OID, INT8OID, TIMESTAMPTZOID, TEXTOID};
+static KeyedTable bumped_documents =
+{
+	.schema = "dms",.name = "document", KEYED_COLUMNS(bump_columns, bump_column_types),.nkeys = 1
 };
 
 static const Oid bump_types[] = {INT8OID, INT8OID, TEXTOID};
@@ -222,12 +245,53 @@ DocumentsReadTypes(const int64 *ids, int n, StoredRows *rows)
 	KeyScanReadIds(&document_types, ids, n, rows);
 }
 
+/*
+ * Returns true if the row of a new document can be inserted without a statement, and
+ * sets its id.
+ */
+bool
+DocumentInserts(int64 *document_id)
+{
+	Oid			schema = get_namespace_oid("dms", false);
+	Oid			sequence = get_relname_relid("document_documentid_seq", schema);
+
+	if (!OidIsValid(sequence) || !RowWriteInserts(&new_documents, GIVEN_COLUMNS))
+		return false;
+	*document_id = nextval_internal(sequence, true);
+	return true;
+}
+
+/* Insert the row of a new document, for which DocumentInserts() has returned true. */
+void
+DocumentInsert(const ResourceModel *model, DocumentHeader *header)
+{
+	Datum		values[lengthof(insert_columns)] = {
+		Int64GetDatum(header->document_id), UUIDPGetDatum(&header->uuid),
+		CStringGetTextDatum(model->project), CStringGetTextDatum(model->resource),
+		CStringGetTextDatum(model->version)
+	};
+	Row			row = {.values = values};
+
+	if (!RowWriteReturning(&new_documents, &row, GIVEN_COLUMNS))
+		elog(ERROR, "could not insert a row of dms.Document without a statement");
+	header->etag = DatumGetInt64(values[GIVEN_COLUMNS]);
+	header->last_modified = DatumGetTimestampTz(values[GIVEN_COLUMNS + 1]);
+}
+
 /* Lock the row of a document against other writers of it. */
 static bool
 LockHeader(int64 document_id, LockWaitPolicy wait, DocumentHeader *header)
 {
+	Datum		values[lengthof(header_columns)];
 	StoredRows	rows;
-	bool		found = KeyedTableLockOne(&headers, document_id, LCS_FORNOKEYUPDATE, wait, &rows);
+	bool		found;
+
+	if (RowWriteLock(&headers, document_id, LockTupleNoKeyExclusive, wait, values))
+	{
+		DocumentHeaderFromRow(values, header);
+		return true;
+	}
+	found = KeyedTableLockOne(&headers, document_id, LCS_FORNOKEYUPDATE, wait, &rows);
 
 	if (found)
 		DocumentHeaderFromRow(rows.values, header);
@@ -255,30 +319,7 @@ DocumentLockAtOnce(int64 document_id, DocumentHeader *header)
 	return LockHeader(document_id, LockWaitSkip, header);
 }
 
-/*
- * Raise the etag of one document, as the last statement of its write.  If
- * judge is set, only if the etag is the one that the write relied on; returns
- * false if it is not.  The statement locks the newest version of the row, so
- * this check is reliable whatever the snapshot shows.
- */
-bool
-DocumentBump(DocumentHeader *header, const char *version, bool judge)
-{
-	Datum		values[3];
-	char		nulls[] = "   ";
-
-	values[0] = Int64GetDatum(header->document_id);
-	values[1] = Int64GetDatum(header->etag);
-	nulls[1] = judge && !FAULT_SKIP("etag_judge") ? ' ' : 'n';
-	values[2] = CStringGetTextDatum(version);
-	if (StatementRun(&bump, values, nulls, false, 0) == 0)
-		return false;
-	header->etag = ResultInt64(0, 1);
-	header->last_modified = ResultTime(0, 2);
-	return true;
-}
-
-/* Raise the etag in a row of many; arg is the time. */
+/* Raise the etag in a row; arg is the time. */
 static void
 RaiseEtag(Datum *values, void *arg)
 {
@@ -291,6 +332,61 @@ RaiseEtag(Datum *values, void *arg)
 				 errmsg("bigint out of range")));
 	values[1] = Int64GetDatum(etag);
 	values[2] = TimestampTzGetDatum(Max(now, DatumGetTimestampTz(values[2])));
+}
+
+/* An etag that is to be raised. */
+typedef struct Bump
+{
+	DocumentHeader *header;
+	const char *version;
+	bool		judge;			/* the etag must be that of the header */
+} Bump;
+
+/* Callback: raise the etag in the row of a document; returns false if it is another one. */
+static bool
+BumpRow(Datum *values, bool *nulls pg_attribute_unused(), void *arg)
+{
+	Bump	   *bump_arg = arg;
+	DocumentHeader *header = bump_arg->header;
+	TimestampTz now = GetCurrentTimestamp();
+
+	if (bump_arg->judge && DatumGetInt64(values[1]) != header->etag)
+		return false;
+	RaiseEtag(values, &now);
+	values[3] = CStringGetTextDatum(bump_arg->version);
+	header->etag = DatumGetInt64(values[1]);
+	header->last_modified = DatumGetTimestampTz(values[2]);
+	return true;
+}
+
+/*
+ * Raise the etag of one document, as the last statement of its write.  If
+ * judge is set, only if the etag is the one that the write relied on; returns
+ * false if it is not.  The statement locks the newest version of the row, so
+ * this check is reliable whatever the snapshot shows.
+ */
+bool
+DocumentBump(DocumentHeader *header, const char *version, bool judge)
+{
+	Datum		values[3];
+	char		nulls[] = "   ";
+	DocumentHeader bumped = *header;
+	Bump		direct = {&bumped, version, judge && !FAULT_SKIP("etag_judge")};
+
+	if (RowWriteEdit(&bumped_documents, header->document_id, BumpRow, &direct))
+	{
+		*header = bumped;
+		return true;
+	}
+	values[0] = Int64GetDatum(header->document_id);
+	values[1] = Int64GetDatum(header->etag);
+	nulls[1] = direct.judge ? ' ' : 'n';
+	values[2] = CStringGetTextDatum(version);
+	if (StatementRun(&bump, values, nulls, false, 0) == 0)
+		return false;
+	header->etag = ResultInt64(0, 1);
+	header->last_modified = ResultTime(0, 2);
+	return true;
 }
 
 /*

@@ -14,6 +14,7 @@
 #include "document/edges.h"
 #include "engine/keyscan.h"
 #include "engine/result.h"
+#include "engine/rowwrite.h"
 #include "engine/snapshot.h"
 #include "engine/statement.h"
 #include "lib/qunique.h"
@@ -175,7 +176,7 @@ WriteEdges(KeyedVerb verb, int64 document_id, const EdgeSet *set)
 		rows[i].values[EDGE_CHILD] = Int64GetDatum(set->edges[i].child);
 		rows[i].values[EDGE_IDENTITY] = BoolGetDatum(set->edges[i].identity);
 	}
-	(void) KeyedTableRun(&edges_of_parents, verb, &row_set);
+	(void) RowWriteRun(&edges_of_parents, verb, &row_set);
 }
 
 /* Insert the edges of a new document. */

@@ -21,7 +21,7 @@
 #include "engine/datums.h"
 #include "engine/keyscan.h"
 #include "engine/result.h"
-#include "engine/snapshot.h"
+#include "engine/rowwrite.h"
 #include "utils/builtins.h"
 
 static const char *const id_columns[] = {"referentialid", "documentid"};
@@ -29,6 +29,13 @@ static const Oid id_types[] = {UUIDOID, INT8OID};
 static KeyedTable documents_of_ids =
 {
 	.schema = "dms",.name = "referentialidentity", KEYED_COLUMNS(id_columns, id_types),.nkeys = 1
+};
+
+static const char *const claim_columns[] = {"referentialid", "documentid", "projectname", "resourcename"};
+static const Oid claim_types[] = {UUIDOID, INT8OID, TEXTOID, TEXTOID};
+static KeyedTable claimed_ids =
+{
+	.schema = "dms",.name = "referentialidentity", KEYED_COLUMNS(claim_columns, claim_types),.nkeys = 1
 };
 
 static const char *const document_columns[] = {"documentid", "projectname", "resourcename", "referentialid"};
@@ -115,22 +122,21 @@ ReferentialIdRead(int64 document_id, const char *project, const char *resource, 
 	return false;
 }
 
+/* Callback: returns true for each row. */
+static bool
+ChooseAll(const Datum *values pg_attribute_unused(), void *arg pg_attribute_unused())
+{
+	return true;
+}
+
 /*
  * Delete all ReferentialIds of a document, before it or another document
- * claims new ones.  The caller holds the update lock on the identity, so the
- * rows that are read are the ones to delete.
+ * claims new ones.  The caller holds the update lock on the identity.
  */
 void
 ReferentialIdsForget(int64 document_id)
 {
-	StoredRows	rows;
-	RowSet		set;
-
-	SnapshotBegin();
-	KeyScanReadIds(&ids_of_documents, &document_id, 1, &rows);
-	SnapshotEnd();
-	set = StoredRowsSet(&rows);
-	(void) KeyedTableRun(&ids_of_documents, KEYED_DELETE, &set);
+	KeyWriteDelete(&ids_of_documents, &document_id, 1, ChooseAll, NULL);
 }
 
 /* Fill in a row. */
@@ -142,6 +148,41 @@ SetRow(Datum *values, int64 document_id, const char *project, const char *resour
 	values[REFERENTIAL_ID_PROJECT] = CStringGetTextDatum(project);
 	values[REFERENTIAL_ID_RESOURCE] = CStringGetTextDatum(resource);
 	values[REFERENTIAL_ID_ID] = UUIDPGetDatum(id);
+}
+
+/* Insert the alias of a body, if its resource has a superclass. */
+static void
+ClaimAlias(const FlatDocument *flat, int64 document_id)
+{
+	const ResourceModel *model = flat->model;
+	Datum		values[REFERENTIAL_ID_COLUMNS];
+	Row			row = {.values = values};
+	RowSet		set = {.rows = &row,.nrows = 1};
+
+	if (model->superclass_resource == NULL)
+		return;
+	SetRow(values, document_id, model->superclass_project, model->superclass_resource, &flat->alias);
+	(void) RowWriteRun(&ids_of_documents, KEYED_INSERT, &set);
+}
+
+/*
+ * Insert the ReferentialIds of a body for a new document without a statement, if
+ * its primary one is free.  Returns false if nothing was inserted, and a statement
+ * must decide.
+ */
+bool
+ReferentialIdsTryClaim(const FlatDocument *flat, int64 document_id)
+{
+	Datum		values[] = {
+		UUIDPGetDatum(&flat->primary), Int64GetDatum(document_id),
+		CStringGetTextDatum(flat->model->project), CStringGetTextDatum(flat->model->resource)
+	};
+	Row			row = {.values = values};
+
+	if (!RowWriteClaim(&claimed_ids, &row))
+		return false;
+	ClaimAlias(flat, document_id);
+	return true;
 }
 
 /*
@@ -164,7 +205,7 @@ ReferentialIdsClaim(const FlatDocument *flat, int64 document_id)
 			   &flat->alias);
 		set.nrows = 2;
 	}
-	(void) KeyedTableRun(&ids_of_documents, KEYED_INSERT, &set);
+	(void) RowWriteRun(&ids_of_documents, KEYED_INSERT, &set);
 }
 
 /*

@@ -31,6 +31,7 @@ extern bool ReferentialIdRead(int64 document_id, const char *project, const char
 							  pg_uuid_t *id);
 extern bool ReferentialIdHasName(const Datum *values, const char *project, const char *resource);
 extern void ReferentialIdsForget(int64 document_id);
+extern bool ReferentialIdsTryClaim(const FlatDocument *flat, int64 document_id);
 extern void ReferentialIdsClaim(const FlatDocument *flat, int64 document_id);
 extern void ReferentialIdsDelete(const int64 *ids, int n, RowChoice choose, void *arg);
 extern void ReferentialIdsInsert(int n, RowSource source, void *arg);

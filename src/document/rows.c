@@ -12,6 +12,7 @@
 #include "document/rows.h"
 #include "document/rowtables.h"
 #include "engine/keyscan.h"
+#include "engine/rowwrite.h"
 #include "engine/snapshot.h"
 #include "engine/statement.h"
 #include "miscadmin.h"
@@ -225,7 +226,7 @@ RefuseLostRows(KeyedTable *table, uint64 taken, int given)
 static void
 WriteRows(KeyedTable *table, KeyedVerb verb, const RowSet *rows)
 {
-	uint64		taken = KeyedTableRun(table, verb, rows);
+	uint64		taken = RowWriteRun(table, verb, rows);
 
 	if (taken != (uint64) rows->nrows)
 		RefuseLostRows(table, taken, rows->nrows);
@@ -276,7 +277,7 @@ InsertMember(Resource *resource, int64 document_id)
 	Row			row = {.values = values};
 	RowSet		set = {.rows = &row,.nrows = 1};
 
-	(void) KeyedTableRun(RowTableMember(resource), KEYED_INSERT, &set);
+	(void) RowWriteRun(RowTableMember(resource), KEYED_INSERT, &set);
 }
 
 /* Insert all rows of a new document, parents first. */

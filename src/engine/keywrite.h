@@ -1,6 +1,6 @@
 /*
  * keywrite.h
- *		Writing many rows of a table at a time, without an executor.
+ *		Writing rows of many documents at a time.
  */
 #ifndef DMS_KEYWRITE_H
 #define DMS_KEYWRITE_H
@@ -24,6 +24,7 @@ typedef void (*RowSource) (int row, Datum *values, void *arg);
 
 extern void KeyWriteUpdate(KeyedTable *table, const int64 *ids, int n, RowChange change, void *arg);
 extern void KeyWriteDelete(KeyedTable *table, const int64 *ids, int n, RowChoice choose, void *arg);
+extern bool KeyWriteTryDelete(KeyedTable *table, const int64 *ids, int n, RowChoice choose, void *arg);
 extern void KeyWriteInsert(KeyedTable *table, int n, RowSource source, void *arg);
 extern void KeyWriteLock(KeyedTable *table, const int64 *ids, int n, LockWaitPolicy wait,
 						 RowTaken taken, void *arg);

@@ -820,14 +820,11 @@ OwnerCodeCheck(OwnerCode *code, OwnerQueries queries, void *arg)
 	} while (SharedInvalidMessageCounter != received);
 }
 
-/*
- * Like OwnerCodeCheck(), for a table that is locked and is to be read or written
- * without a statement.  Opening its indexes may evaluate their expressions.
- */
-void
-OwnerCodeCheckTable(Oid table)
+/* Check some uses of a table that is locked. */
+static void
+CheckTable(Oid table, int uses)
 {
-	UsedRelation used = {.relation = table,.mode = AccessShareLock,.uses = USE_NAMED | USE_PLANNED};
+	UsedRelation used = {.relation = table,.mode = AccessShareLock,.uses = uses};
 	uint64		received;
 
 	do
@@ -844,6 +841,23 @@ OwnerCodeCheckTable(Oid table)
 		CheckRelation(&look, &used);
 		EndVerdicts(state);
 	} while (SharedInvalidMessageCounter != received);
+}
+
+/*
+ * Like OwnerCodeCheck(), for a table that is locked and is to be read or written
+ * without a statement.  Opening its indexes may evaluate their expressions.
+ */
+void
+OwnerCodeCheckTable(Oid table)
+{
+	CheckTable(table, USE_NAMED | USE_PLANNED);
+}
+
+/* The same for a locked table that queries of foreign keys search. */
+void
+OwnerCodeCheckTarget(Oid table)
+{
+	CheckTable(table, USE_PLANNED);
 }
 
 /* Release the result of checking a statement. */

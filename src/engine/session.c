@@ -15,6 +15,7 @@
 #include "postgres.h"
 
 #include "base/faults.h"
+#include "engine/foreignkey.h"
 #include "engine/nowait.h"
 #include "engine/restrict.h"
 #include "engine/session.h"
@@ -64,6 +65,7 @@ void
 SessionBegin(Session *session, SessionRights rights)
 {
 	session->rights = rights;
+	ForeignKeysForget();
 	GetUserIdAndSecContext(&session->saved_user, &session->saved_context);
 	if (rights == RIGHTS_OF_OWNER)
 		SetUserIdAndSecContext(StoreOwner(),

@@ -92,6 +92,16 @@ HasPlan(const Statement *statement)
  */
 static int	running = 0;
 
+/* The number of statements that were started in this session. */
+static uint64 started = 0;
+
+/* Returns a number that grows with each statement that is started. */
+uint64
+StatementsStarted(void)
+{
+	return started;
+}
+
 /* Returns the number of statements that are running. */
 int
 StatementsRunning(void)
@@ -254,6 +264,7 @@ StatementRun(Statement *statement, Datum *values, const char *nulls,
 	lent_level = LendRights(&statement->code, statement->plan);
 	nestlevel = BeginPlan(statement);
 	running++;
+	started++;
 	result = SPI_execute_plan(statement->plan, values, nulls, read_only, limit);
 	running--;
 	if (nestlevel > 0)
@@ -305,7 +316,10 @@ StatementForget(Statement *statement)
 void
 StatementExecute(const char *sql)
 {
-	int			result = SPI_execute(sql, false, 0);
+	int			result;
+
+	started++;
+	result = SPI_execute(sql, false, 0);
 
 	if (result < 0)
 		elog(ERROR, "could not run \"%s\": %s", sql,
@@ -330,6 +344,7 @@ StatementExecuteWithArgs(const char *sql, int nargs, Oid *types, Datum *values,
 		elog(ERROR, "could not prepare \"%s\": %s", sql, SPI_result_code_string(SPI_result));
 	StatementSetLocally("jit", "off");
 	lent_level = LendRights(&code, plan);
+	started++;
 	result = SPI_execute_plan(plan, values, NULL, read_only, 0);
 	EndRights(lent_level);
 	AtEOXact_GUC(true, nestlevel);

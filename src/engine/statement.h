@@ -32,6 +32,7 @@ extern uint64 StatementRead(Statement *statement, Datum *values, long limit);
 extern void StatementCheck(Statement *statement);
 extern void StatementForget(Statement *statement);
 extern void StatementSetLocally(const char *name, const char *value);
+extern uint64 StatementsStarted(void);
 extern int	StatementsRunning(void);
 extern void StatementsSetRunning(int n);
 extern void StatementExecute(const char *sql);
