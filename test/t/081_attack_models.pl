@@ -344,7 +344,7 @@ sub try_all
 		my $run = start_some($db, $n);
 		my ($done) = finish_some($run);
 		@result{ keys %$done } = values %$done;
-		push @crashed, "variant $n: " . describe($db, $n) . ": ${ $run->{err} }" unless $done->{$n};
+		push @crashed, "variant $n: " . describe($db, $n) . ": " . slurp_file($run->{err}) unless $done->{$n};
 	}
 	my @unfair = map { $_->[0] } grep { length $_->[0] } map { $result{$_} } sort { $a <=> $b } keys %result;
 	return (scalar keys %result, scalar(grep { $_->[1] } values %result), @crashed, @unfair);
@@ -360,16 +360,20 @@ sub copies_of
 	return @copies;
 }
 
-# Start a session that tries some variants.
+# Start a session that tries some variants.  It reads and writes files, because
+# nobody serves the pipes of one session while we wait for another.
 sub start_some
 {
 	my ($db, @numbers) = @_;
-	my ($out, $err) = ('', '');
-	my $script = "SET client_min_messages = error;\nSET dms.verify_edges = on;\n"
-	  . join '', map { "SELECT $_ AS n, r.* FROM attack.try($_) AS r;\n" } @numbers;
-	my $harness = IPC::Run::start [ 'psql', '-XAtq', '-d', $node->connstr($db), '-f', '-' ], '<', \$script, '>', \$out, '2>', \$err;
+	my $file = "$PostgreSQL::Test::Utils::tmp_check/attack_$db";
+	my @command = ('psql', '-XAtq', '-d', $node->connstr($db), '-f', "$file.try");
 
-	return { harness => $harness, numbers => \@numbers, out => \$out, err => \$err };
+	open my $script, '>', "$file.try" or die "cannot write $file.try: $!";
+	print $script "SET client_min_messages = error;\nSET dms.verify_edges = on;\n";
+	print $script "SELECT $_ AS n, r.* FROM attack.try($_) AS r;\n" foreach @numbers;
+	close $script;
+	my $harness = IPC::Run::start \@command, '<', '/dev/null', '>', "$file.out", '2>', "$file.err";
+	return { harness => $harness, numbers => \@numbers, out => "$file.out", err => "$file.err" };
 }
 
 # Wait for a session.  Returns for each variant that it has tried what is not fair,
@@ -380,7 +384,7 @@ sub finish_some
 	my %done;
 
 	$run->{harness}->finish;
-	foreach my $row (split /\n/, ${ $run->{out} })
+	foreach my $row (split /\n/, slurp_file($run->{out}))
 	{
 		my ($n, $unfair, $refused) = $row =~ /^(\d+)\|(.*)\|(\d+)$/ or next;
 		$done{$n} = [ $unfair, $refused ];
