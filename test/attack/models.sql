@@ -32,7 +32,7 @@ CREATE TABLE attack.variant (
 -- tables have: errors that say what does not fit.  Internal errors (XX000) and
 -- errors of memory are not among them.
 CREATE FUNCTION attack.is_fair(state text) RETURNS boolean LANGUAGE sql IMMUTABLE
-RETURN state = 'XX001' OR left(state, 2) IN ('22', '23', '3F', '42', '44', '55', 'ZD') OR state = '54001';
+RETURN state = 'XX001' OR left(state, 2) IN ('22', '23', '27', '3F', '42', '44', '55', 'ZD') OR state = '54001';
 
 -- The identity of a document, for dms.resolve().
 CREATE FUNCTION attack.identity_of(document json, model json) RETURNS json LANGUAGE sql STABLE
