@@ -219,8 +219,8 @@ JoinTerm(QueryTerms *terms, const FilterPath *given)
 
 /*
  * Add values to the two terms of a condition on the same two references.  That is
- * the same as two conditions, because the second term of both needs documents
- * without the first reference.
+ * the same as two conditions, because the first term of both needs documents
+ * without the second reference.
  */
 static bool
 JoinTied(QueryTerms *terms, const Filter *filter)
@@ -267,8 +267,8 @@ AddSingle(QueryTerms *terms, const FilterPath *given)
 /*
  * Add the condition of a field with an equal path, where no document has different
  * values.  Other filters may need the reference of the field anyway.  An equal
- * path that all documents have decides alone.  Otherwise it decides for documents
- * without the reference of the field: so no document matches twice.
+ * path that all documents have decides alone.  Otherwise the reference of the field
+ * decides for documents without the equal path: so no document matches twice.
  */
 static void
 AddTied(QueryTerms *terms, const Filter *filter)
@@ -289,7 +289,7 @@ AddTied(QueryTerms *terms, const Filter *filter)
 	condition->exclusive = true;
 	AddTerm(terms, condition, &filter->paths[0]);
 	AddTerm(terms, condition, equal);
-	condition->terms[1].absent = filter->paths[0].path->column;
+	condition->terms[0].absent = equal->path->column;
 }
 
 /* Add the condition of a field that has several paths. */
