@@ -13,6 +13,12 @@
 #include "verbs/query.h"
 #include "verbs/querysql.h"
 
+/*
+ * A page of a query of two branches is read by a statement for each, if it does not
+ * end after this many documents.
+ */
+#define MAX_SEPARATE 500
+
 struct DocumentQuery
 {
 	Resource   *resource;
@@ -113,6 +119,52 @@ RunQuery(const DocumentQuery *query, const char *text)
 }
 
 /*
+ * Returns true if a page is to be read by a statement for each branch.  One for both
+ * is planned anew for each call, because its plan depends on the limit, and planning
+ * costs more than reading a short page.  A statement for the documents that lack
+ * something seldom finds many, and its plan is kept.
+ */
+static bool
+ReadsSeparately(const QuerySql *sql, int64 limit, int64 offset)
+{
+	return sql->nbranches == 2 && offset < MAX_SEPARATE && limit <= MAX_SEPARATE - offset;
+}
+
+/* Run a statement that returns ids, and append them. */
+static int64 *
+ReadIds(const DocumentQuery *query, const char *text, int64 *ids, int *n)
+{
+	int			found;
+
+	RunQuery(query, text);
+	found = (int) SPI_processed;
+	if (ids == NULL)
+		ids = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(int64) * Max(found, 1));
+	else
+		ids = repalloc_huge(ids, sizeof(int64) * Max(*n + found, 1));
+	for (int i = 0; i < found; i++)
+		ids[(*n)++] = ResultInt64(i, 1);
+	SPI_freetuptable(SPI_tuptable);
+	return ids;
+}
+
+/* Read a page by a statement for each branch. */
+static int64 *
+ReadBranches(const DocumentQuery *query, int64 after, int64 limit, int64 offset, int *n)
+{
+	QuerySql   *sql = query->sql;
+	int64	   *ids = NULL;
+
+	for (int i = 0; i < sql->nbranches; i++)
+		ids = ReadIds(query, QuerySqlBranch(sql, i, after, limit + offset, 0), ids, n);
+	*n = IdsSort(ids, *n);
+	*n = (int) Min(Max(*n - offset, 0), limit);
+	if (*n > 0)
+		memmove(ids, ids + offset, sizeof(int64) * *n);
+	return ids;
+}
+
+/*
  * Returns the ids of the matching documents, ascending and greater than "after":
  * skip offset rows, return at most limit.
  */
@@ -124,12 +176,9 @@ QueryPage(DocumentQuery *query, int64 after, int64 limit, int64 offset, int *n)
 	*n = 0;
 	if (query->sql->impossible || limit == 0)
 		return NULL;
-	RunQuery(query, QuerySqlPage(query->sql, after, limit, offset));
-	*n = (int) SPI_processed;
-	ids = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(int64) * Max(*n, 1));
-	for (int i = 0; i < *n; i++)
-		ids[i] = ResultInt64(i, 1);
-	SPI_freetuptable(SPI_tuptable);
+	if (ReadsSeparately(query->sql, limit, offset))
+		return ReadBranches(query, after, limit, offset, n);
+	ids = ReadIds(query, QuerySqlPage(query->sql, after, limit, offset), NULL, n);
 
 	/* A view in the place of a table may return a document twice. */
 	*n = IdsSort(ids, *n);

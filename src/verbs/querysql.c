@@ -6,8 +6,8 @@
  * identity was given.  Otherwise it is found through the columns of its table, and
  * of the tables that it refers to.
  *
- * Documents that match one of several terms are found by a statement of several
- * branches, one per term.
+ * Documents that match one of several terms are found in several branches, one per
+ * term.
  *
  * Names are quoted, values are parameters.
  */
@@ -365,6 +365,17 @@ AppendPaging(QuerySql *sql, StringInfo out, const char *alias, int64 limit, int6
 		appendStringInfo(out, " OFFSET $%d", AddArg(sql, Int64GetDatum(offset), INT8OID));
 }
 
+/* Returns the condition on ids greater than "after", to be appended to a branch. */
+static char *
+After(QuerySql *sql, int64 after)
+{
+	if (after <= 0)
+		return "";
+	return psprintf("%s r.documentid OPERATOR(pg_catalog.>) $%d",
+					*sql->branches[0] == '\0' ? " WHERE" : " AND",
+					AddArg(sql, Int64GetDatum(after), INT8OID));
+}
+
 /*
  * Append the page of a query of several branches.  Each branch returns no more
  * than the page can need, so that it costs what a query of its own would.
@@ -390,30 +401,36 @@ AppendMerged(QuerySql *sql, StringInfo out, const char *after, int64 limit, int6
 }
 
 /*
- * Make the statement that returns the ids of the matching documents, ascending and
- * greater than "after": skip offset rows, return at most limit.
+ * Make the statement that returns the ids of the documents that match in one
+ * branch, ascending and greater than "after": skip offset rows, return at most
+ * limit.
  */
+char *
+QuerySqlBranch(QuerySql *sql, int branch, int64 after, int64 limit, int64 offset)
+{
+	StringInfoData out;
+
+	Assert(branch < sql->nbranches);
+	sql->nargs = sql->nwhere;
+	initStringInfo(&out);
+	AppendBranch(sql, &out, "r.documentid", sql->branches[branch]);
+	appendStringInfoString(&out, After(sql, after));
+	AppendPaging(sql, &out, "r", limit, offset);
+	return out.data;
+}
+
+/* Like QuerySqlBranch(), for the documents that match in any branch. */
 char *
 QuerySqlPage(QuerySql *sql, int64 after, int64 limit, int64 offset)
 {
 	StringInfoData out;
-	char	   *rest = "";
 
 	Assert(sql->nbranches > 0);
+	if (sql->nbranches == 1)
+		return QuerySqlBranch(sql, 0, after, limit, offset);
 	sql->nargs = sql->nwhere;
 	initStringInfo(&out);
-	if (after > 0)
-		rest = psprintf("%s r.documentid OPERATOR(pg_catalog.>) $%d",
-						*sql->branches[0] == '\0' ? " WHERE" : " AND",
-						AddArg(sql, Int64GetDatum(after), INT8OID));
-	if (sql->nbranches > 1)
-		AppendMerged(sql, &out, rest, limit, offset);
-	else
-	{
-		AppendBranch(sql, &out, "r.documentid", sql->branches[0]);
-		appendStringInfoString(&out, rest);
-		AppendPaging(sql, &out, "r", limit, offset);
-	}
+	AppendMerged(sql, &out, After(sql, after), limit, offset);
 	return out.data;
 }
 

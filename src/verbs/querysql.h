@@ -27,6 +27,7 @@ typedef struct QuerySql
 } QuerySql;
 
 extern QuerySql *QuerySqlMake(const QueryTerms *terms);
+extern char *QuerySqlBranch(QuerySql *sql, int branch, int64 after, int64 limit, int64 offset);
 extern char *QuerySqlPage(QuerySql *sql, int64 after, int64 limit, int64 offset);
 extern char *QuerySqlCount(QuerySql *sql);
 
