@@ -16,6 +16,9 @@
  * While the change waits for a busy identity, it holds no lock of this call.
  * Otherwise a transaction that shares it could need that lock in its next call,
  * and wait for us.
+ *
+ * A change may try very often.  So all that a run allocates is freed before the
+ * next one, and a run that had nothing to wait for is followed by a pause.
  */
 #include "postgres.h"
 
@@ -29,17 +32,22 @@
 #include "storage/latch.h"
 #include "storage/proc.h"
 #include "utils/guc.h"
+#include "utils/memutils.h"
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
 /* The pauses between brief tries, in milliseconds. */
 static const int pauses[] = {1, 2, 4, 8};
 
+/* Room for busy identities from the start. */
+#define BUSY_ROOM 16
+
 /* A change that takes its locks. */
 typedef struct Turn
 {
 	IdentityTurnsStep step;
 	void	   *arg;
+	MemoryContext run;			/* of the last run, or of the last wait */
 	BusyIdentities busy;		/* not free in the last run */
 	TimestampTz stop;			/* when the caller's lock_timeout is over */
 } Turn;
@@ -62,6 +70,23 @@ RunStep(void *arg)
 	return turn->step(turn->arg, &turn->busy);
 }
 
+/*
+ * Call a function in a subtransaction, as AttemptCatch() does, in the context for
+ * runs.  What was left there is freed first.
+ */
+static ErrorData *
+RunAttempt(Turn *turn, AttemptFunction function, void *arg, bool *stays)
+{
+	MemoryContext saved;
+	ErrorData  *error;
+
+	MemoryContextReset(turn->run);
+	saved = MemoryContextSwitchTo(turn->run);
+	error = AttemptCatch(function, arg, stays);
+	MemoryContextSwitchTo(saved);
+	return error;
+}
+
 /* Pause for some milliseconds. */
 static void
 Pause(int ms)
@@ -80,7 +105,12 @@ TryBriefly(Turn *turn)
 {
 	for (int i = 0;; i++)
 	{
-		if (Attempt(RunStep, turn))
+		bool		stays;
+		ErrorData  *error = RunAttempt(turn, RunStep, turn, &stays);
+
+		if (error != NULL)
+			ReThrowError(error);
+		if (stays)
 			return true;
 		if (i == lengthof(pauses) || FAULT_SKIP("brief_tries"))
 			return false;
@@ -151,13 +181,35 @@ RunWait(LimitedWait *wait, TimestampTz deadline, bool *stays)
 	ErrorData  *error;
 
 	wait->limit = Remaining(Earlier(deadline, wait->turn->stop));
-	error = AttemptCatch(WaitLimited, wait, stays);
+	error = RunAttempt(wait->turn, WaitLimited, wait, stays);
 	if (error == NULL)
 		return true;
 	if (error->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE || IsOver(wait->turn->stop))
 		ReThrowError(error);
-	FreeErrorData(error);
 	return false;
+}
+
+/* Report that the caller's lock_timeout is over. */
+static void
+RaiseTimeout(void)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+			 errmsg("canceling statement due to lock timeout")));
+}
+
+/*
+ * Pause after a round of waits that were over at once, so that we do not keep a
+ * processor busy; longer if it was not the first one.  Returns the number of such
+ * rounds in a row.
+ */
+static int
+PauseAfterRound(TimestampTz began, int quick)
+{
+	if (TimestampDifferenceExceeds(began, GetCurrentTimestamp(), 1))
+		return 0;
+	Pause(pauses[Min(quick, (int) lengthof(pauses) - 1)]);
+	return quick + 1;
 }
 
 /*
@@ -167,9 +219,12 @@ RunWait(LimitedWait *wait, TimestampTz deadline, bool *stays)
 static bool
 TryUntil(Turn *turn, TimestampTz deadline)
 {
+	int			quick = 0;
+
 	for (;;)
 	{
 		LimitedWait run = {.turn = turn};
+		TimestampTz began = GetCurrentTimestamp();
 		bool		stays;
 
 		for (int i = 0; i < turn->busy.n; i++)
@@ -183,9 +238,12 @@ TryUntil(Turn *turn, TimestampTz deadline)
 			return false;
 		if (stays)
 			return true;
+		if (IsOver(turn->stop))
+			RaiseTimeout();
 		if (IsOver(deadline))
 			return false;
 		CHECK_FOR_INTERRUPTS();
+		quick = PauseAfterRound(began, quick);
 	}
 }
 
@@ -220,6 +278,9 @@ TryClosed(Turn *turn, bool *closed)
  *
  * A wait that is always cut short would never be found to be part of a deadlock,
  * so the waits with the turnstile open are longer than deadlock_timeout.
+ *
+ * What the last run of the step allocates lives as long as the context of the
+ * caller.  What the others have allocated is gone, so a run must not use it.
  */
 void
 IdentityTurnsRun(IdentityTurnsStep step, void *arg)
@@ -232,6 +293,8 @@ IdentityTurnsRun(IdentityTurnsStep step, void *arg)
 		TurnstileHavePassed();
 		return;
 	}
+	turn.run = AllocSetContextCreate(CurrentMemoryContext, "dms identity turn", ALLOCSET_DEFAULT_SIZES);
+	turn.busy.ids = palloc(sizeof(int64) * BUSY_ROOM);
 	if (!TryBriefly(&turn))
 	{
 		bool		closed;

@@ -40,6 +40,8 @@ is_flat('CALL t.invalidate(20)', 'CALL t.invalidate(200)', '200 times a model th
 is_flat('CALL t.deploy(3)', 'CALL t.deploy(20)', 'deploying 20 times what is deployed');
 is_flat('CALL t.plans(1)', 'CALL t.plans(30)', 'more resources than plans are kept of');
 
+test_waiting();
+
 # A cancel may come at any moment, also while a model is loaded or a plan made.
 my $first = measure_first();
 test_cancels('new sessions', 50, 1);
@@ -59,6 +61,47 @@ sub is_flat
 	note "$name: $before bytes before, $after after";
 	is($err, '', "$name: no error");
 	return;
+}
+
+# A change of identities tries again and again while another session shares one of them.
+sub test_waiting
+{
+	my $sharer  = Dms::Session->new($node, 'postgres');
+	my $changer = Dms::Session->new($node, 'postgres');
+
+	$sharer->ask("BEGIN; SELECT FROM dms.IdentityLock WHERE DocumentId = (SELECT max(DocumentId) FROM dms.IdentityLock) FOR SHARE;\n");
+	$changer->ask("SET dms.turnstile_timeout = 20; SET deadlock_timeout = '10ms';\n");
+	$changer->say('SELECT count(*) FROM dms.lock_identity_closure(ARRAY(SELECT DocumentId FROM dms.IdentityLock ORDER BY 1 DESC LIMIT 500));' . "\n");
+	$changer->expect;
+	my $before = memory_of($changer);
+	# Each round takes 60 milliseconds.
+	sleep(2);
+	my $after = memory_of($changer);
+	cmp_ok($after - $before, '<', $tolerance, 'waiting for an identity: the session does not grow');
+	note "waiting for an identity: $before bytes before, $after after";
+	ok(!$changer->look, 'waiting for an identity: it still waits');
+	$sharer->ask("COMMIT;\n");
+	sleep(0.001) until $changer->look;
+	is($changer->answer, "500\n", 'waiting for an identity: and gets it when it is free');
+	$_->finish foreach $sharer, $changer;
+	return;
+}
+
+# Returns the memory of a session that waits.  Its answer is cut off if the wait ends
+# meanwhile; then it is asked again.
+sub memory_of
+{
+	my ($session) = @_;
+	my $pid    = $session->pid;
+	my $offset = -s $node->logfile;
+
+	for (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default)
+	{
+		$node->safe_psql('postgres', "SELECT pg_log_backend_memory_contexts($pid)");
+		sleep(0.1);
+		return $1 if slurp_file($node->logfile, $offset) =~ /\[$pid\].*Grand total: (\d+) bytes/;
+	}
+	die "no answer of $pid";
 }
 
 # How long the first write of a session takes.
