@@ -245,6 +245,24 @@ CREATE TABLE dms.ResourceModel (
 ($ddl$COMMENT ON COLUMN dms.ResourceModel.Model IS 'the compiled model'$ddl$),
 
 ($ddl$
+CREATE TABLE dms.ResourceType (
+	ResourceTypeId integer PRIMARY KEY,
+	ProjectName varchar(256) NOT NULL,
+	ResourceName varchar(256) NOT NULL,
+	ResourceType varchar(513) NOT NULL CONSTRAINT resourcetype_resourcetype_uq UNIQUE,
+	Options jsonb NOT NULL DEFAULT '{}',
+	UpdatedAt timestamptz NOT NULL DEFAULT now(),
+	CONSTRAINT resourcetype_names_uq UNIQUE (ProjectName, ResourceName)
+)$ddl$),
+($ddl$COMMENT ON TABLE dms.ResourceType IS 'one row per resource: its number, its name as one word, and its options; written by deploys, and kept when a resource goes'$ddl$),
+($ddl$COMMENT ON COLUMN dms.ResourceType.ResourceTypeId IS 'the first 4 bytes of the SHA-256 of {ProjectName}:{ResourceName}, so it is the same in every store'$ddl$),
+($ddl$COMMENT ON COLUMN dms.ResourceType.ProjectName IS 'the project in references'$ddl$),
+($ddl$COMMENT ON COLUMN dms.ResourceType.ResourceName IS 'the resource'$ddl$),
+($ddl$COMMENT ON COLUMN dms.ResourceType.ResourceType IS '{ProjectName}.{ResourceName}; characters other than ASCII letters, digits, "." and "-" are replaced by "-"'$ddl$),
+($ddl$COMMENT ON COLUMN dms.ResourceType.Options IS 'options of the resource; there are none yet'$ddl$),
+($ddl$COMMENT ON COLUMN dms.ResourceType.UpdatedAt IS 'when the row was last written'$ddl$),
+
+($ddl$
 CREATE TABLE dms.IdempotencyKeys (
 	Id uuid PRIMARY KEY,
 	Scope text NOT NULL,
@@ -989,6 +1007,15 @@ COMMENT ON FUNCTION dms_internal.audit_identities(jsonb, bigint) IS
 
 -- One pass counts the rows that belong together.  Only if the numbers differ are
 -- the rows themselves searched for.
+-- Sessions compute the number by ResourceTypeId() in src/model/.
+CREATE FUNCTION dms_internal.resource_type_id(project text, resource text) RETURNS integer
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+SELECT ('x' || left(encode(sha256(convert_to(project || ':' || resource, 'UTF8')), 'hex'), 8))::bit(32)::integer
+$$;
+COMMENT ON FUNCTION dms_internal.resource_type_id(text, text) IS
+'the number of a resource: the first 4 bytes of the SHA-256 of its names';
+
 CREATE FUNCTION dms_internal.audit_documents(model jsonb, only_document bigint, documents bigint)
 RETURNS SETOF dms_internal.audit_finding
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
@@ -1001,6 +1028,13 @@ DECLARE
 	rows_right bigint;
 	locks bigint;
 BEGIN
+	RETURN QUERY
+	SELECT 'resource_type_wrong', NULL::bigint, NULL::uuid, NULL::text,
+		format('%s:%s as %s', project, resource, w.id), t.ProjectName || ':' || t.ResourceName
+	FROM (SELECT dms_internal.resource_type_id(project, resource) AS id) AS w
+	LEFT JOIN dms.ResourceType AS t ON t.ResourceTypeId = w.id
+	WHERE (t.ProjectName, t.ResourceName) IS DISTINCT FROM (project, resource);
+
 	EXECUTE format($query$
 		SELECT count(*), count(*) FILTER (WHERE d.ProjectName = $1 AND d.ResourceName = $2), count(l.DocumentId)
 		FROM (%s) AS r
@@ -1032,7 +1066,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION dms_internal.audit_documents(jsonb, bigint, bigint) IS
-'root rows, documents and lock rows of a resource that do not correspond; documents is their number in dms.Document';
+'the number of a resource if it is not recorded, and root rows, documents and lock rows of the resource that do not correspond; documents is their number in dms.Document';
 
 CREATE FUNCTION dms_internal.audit_descriptors(types text[], only_document bigint) RETURNS SETOF dms_internal.audit_finding
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
@@ -1257,6 +1291,25 @@ FROM dms.ResourceModel AS m, json_array_elements(m.Model -> 'references') AS r
 WHERE m.Kind <> 'abstract'
 ON CONFLICT (EdgeSourceId) DO UPDATE SET EdgeSourceKey = EXCLUDED.EdgeSourceKey
 $statement$),
+('resource_type_wrong', $statement$
+WITH wanted AS (
+	SELECT dms_internal.resource_type_id(m.ProjectName, m.ResourceName) AS id, m.ProjectName, m.ResourceName
+	FROM dms.ResourceModel AS m
+),
+renumbered AS (
+	UPDATE dms.ResourceType AS t SET ResourceTypeId = w.id, UpdatedAt = now()
+	FROM wanted AS w
+	WHERE (t.ProjectName, t.ResourceName) = (w.ProjectName, w.ResourceName) AND t.ResourceTypeId <> w.id
+)
+INSERT INTO dms.ResourceType (ResourceTypeId, ProjectName, ResourceName, ResourceType)
+SELECT w.id, w.ProjectName, w.ResourceName,
+	regexp_replace(concat(w.ProjectName, '.', w.ResourceName), '[^a-zA-Z0-9.-]', '-', 'g')
+FROM wanted AS w
+WHERE NOT EXISTS (SELECT FROM dms.ResourceType AS t
+	WHERE (t.ProjectName, t.ResourceName) = (w.ProjectName, w.ResourceName))
+ON CONFLICT (ResourceTypeId) DO UPDATE
+SET ProjectName = EXCLUDED.ProjectName, ResourceName = EXCLUDED.ResourceName, UpdatedAt = now()
+$statement$),
 ('row_without_document', $statement$
 INSERT INTO dms.Document (DocumentId, DocumentUuid, ProjectName, ResourceName, ResourceVersion)
 SELECT u.id, dms.uuid_v7(), m.ProjectName, m.ResourceName, m.Model ->> 'version'
@@ -1351,14 +1404,14 @@ VALUES
 	query_documents, count_documents, referencing_documents, handle_request, process_request,
 	unavailable_response, require_own_transaction}',
 	'{store, document, referentialidentity, descriptor, edgesource, referenceedge,
-	effectiveschema, schemacomponent, resourcemodel}'),
+	effectiveschema, schemacomponent, resourcemodel, resourcetype}'),
 -- Writing runs with the rights of the store's owner, so a writer needs no other
 -- tables.
 ('writer', '{upsert_document, update_document, update_documents, delete_document,
 	idempotency_begin, idempotency_complete}',
 	'{}'),
 ('admin', '{core_ddl, trigger_ddl, deploy_schema, plan_schema, configure_store,
-	stored_identities, audit, audit_store, audit_scope, audit_rows, audit_references, audit_documents,
+	stored_identities, resource_type_id, audit, audit_store, audit_scope, audit_rows, audit_references, audit_documents,
 	audit_edges, audit_identities, audit_descriptors, audit_members, audit_orphans, rebuild_edges, repair,
 	lock_identity_closure, recompute_identities, grant_access,
 	purge_idempotency_keys, require_page, idempotency_keys}',

@@ -122,6 +122,18 @@ SELECT * FROM dms.repair();
 TABLE finding;
 ROLLBACK;
 
+-- A resource has another number or another name than the deploy gave it, or none.
+BEGIN;
+UPDATE dms.ResourceType SET ResourceTypeId = 4711 WHERE ResourceName = 'Session';
+UPDATE dms.ResourceType SET ResourceName = 'Sessions' WHERE ResourceName = 'Note';
+DELETE FROM dms.ResourceType WHERE ResourceName = 'Flag';
+SELECT kind, id, source, expected, found FROM finding ORDER BY expected COLLATE "C";
+SELECT kind FROM dms.audit('Cascade', 'Agency');
+SELECT * FROM dms.repair();
+TABLE finding;
+SELECT count(*) AS wrong FROM dms.ResourceType WHERE ResourceTypeId <> dms_internal.resource_type_id(ProjectName, ResourceName);
+ROLLBACK;
+
 -- A reference column was changed by hand, so the edge still has the old
 -- document.
 BEGIN;

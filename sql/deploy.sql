@@ -92,6 +92,12 @@ SELECT resourcename, endpointname, kind, tableschema, tablename, membertable, ca
 FROM dms.resourcemodel WHERE kind <> 'descriptor' ORDER BY loadorder, projectname, resourcename COLLATE "C";
 SELECT edgesourcekey, edgesourceid FROM dms.edgesource
 WHERE edgesourcekey LIKE '%.StudentSchoolAssociation:%' ORDER BY edgesourcekey COLLATE "C";
+-- Each resource has a number, which follows from its names, and a name of one word.
+SELECT resourcetypeid, projectname, resourcename, resourcetype, options FROM dms.resourcetype
+WHERE resourcename NOT LIKE '%Descriptor' ORDER BY projectname, resourcename COLLATE "C";
+SELECT count(*) AS wrong FROM dms.resourcetype
+WHERE resourcetypeid <> dms_internal.resource_type_id(projectname, resourcename);
+SELECT count(*) = (SELECT count(*) FROM dms.resourcemodel) AS all_resources FROM dms.resourcetype;
 SELECT projectendpointname, projectname, projectversion, isextensionproject FROM dms.schemacomponent ORDER BY 1;
 SELECT apischemaformatversion, mappingversion FROM dms.effectiveschema;
 

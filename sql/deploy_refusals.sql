@@ -366,6 +366,13 @@ SELECT spoil('students/jsonSchemaForInsert/properties/grade', '{"type": "string"
 SELECT spoil('/projectSchema/abstractResources/EducationOrganization/identityJsonPaths', '["$.documentId"]');
 SELECT spoil('/projectSchema/abstractResources/EducationOrganization/identityJsonPaths', '["$.discriminator"]');
 
+-- Two resources have the same number, or the same name of one word.
+SELECT attempt(edit(edit(school, 'student81475s', student || '{"resourceName": "Student81475"}'),
+	'student162768s', student || '{"resourceName": "Student162768"}')::json)
+FROM good, LATERAL (SELECT school #> '{projectSchema,resourceSchemas,students}') AS s (student);
+SELECT attempt(school::json, edit(edit(transport, '/projectSchema/projectName', '"Ed Fi"'), 'busRoutes/resourceName', '"School"')::json)
+FROM good;
+
 --
 -- Arbitrary input of any size
 --

@@ -61,6 +61,7 @@ typedef struct KindInfo
  */
 static const KindInfo kinds[] = {
 	{"edge_source_wrong", REMEDY_SQL},
+	{"resource_type_wrong", REMEDY_SQL},
 	{"row_without_document", REMEDY_SQL},
 	{"document_type", REMEDY_SQL},
 	{"document_without_row", REMEDY_DELETE},

@@ -59,6 +59,7 @@ static const char *const table_names[STORE_TABLES] = {
 	[STORE_DOCUMENT] = "document",
 	[STORE_REFERENCE_EDGE] = "referenceedge",
 	[STORE_RESOURCE_MODEL] = "resourcemodel",
+	[STORE_RESOURCE_TYPE] = "resourcetype",
 	[STORE_STORE] = "store",
 	[STORE_REFERENTIAL_IDENTITY] = "referentialidentity",
 	[STORE_DESCRIPTOR] = "descriptor",

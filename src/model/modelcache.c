@@ -22,6 +22,7 @@
 #include "model/modelcache.h"
 #include "model/modelstore.h"
 #include "model/resourcemodels.h"
+#include "model/resourcetypes.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/hsearch.h"
@@ -180,6 +181,7 @@ LoadResource(Generation *generation, const char *project, const char *name, cons
 
 	resource->model = ModelStoreFromJson(json, strlen(json));
 	RequireNames(resource->model, project, name);
+	resource->type_id = ResourceTypeId(project, name);
 	resource->context = context;
 	resource->tables = palloc0(sizeof(KeyedTable) * Max(resource->model->ntables, 1));
 	resource->equalities = palloc0(sizeof(Statement) * Max(resource->model->nequalities, 1));

@@ -18,6 +18,7 @@
 typedef struct Resource
 {
 	ResourceModel *model;
+	int32		type_id;		/* its number in dms.ResourceType */
 	MemoryContext context;
 	KeyedTable *tables;			/* as model->tables, described on first use */
 	KeyedTable	kept_root;		/* the root without columns of the identity */

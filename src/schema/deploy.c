@@ -33,6 +33,7 @@
 #include "schema/grants.h"
 #include "schema/ddl.h"
 #include "schema/deploy.h"
+#include "schema/deploytypes.h"
 #include "schema/modelbuild.h"
 #include "storage/lock.h"
 #include "utils/acl.h"
@@ -232,6 +233,7 @@ CompileSchema(ApiSchema *schema, ModelSet **set)
 
 	*set = ModelBuildSet(schema);
 	CheckEdgeSources(*set);
+	DeployTypesCheck(*set);
 	plan = DdlPlanModels(*set);
 	ApiSchemaRefuse(schema);
 	return plan;
@@ -406,6 +408,7 @@ FirstDeploy(ApiSchema *schema, const char *hash)
 	RefuseObjectsOfOthers(schema);
 	StoreRowInsert(STORE_VERSION);
 	RecordEdgeSources(set);
+	DeployTypesRecord(set);
 	foreach(cell, set->entries)
 	{
 		const ResourceModel *model = ((ModelEntry *) lfirst(cell))->model;
