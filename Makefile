@@ -51,7 +51,7 @@ OBJS += $(addprefix src/admin/,auditscope.o configure.o diagram.o introspect.o r
 $(shell mkdir -p $(sort $(dir $(OBJS))))
 
 # In reading order: later tests use features that earlier ones introduce.
-REGRESS = extension uuid lowercase deploy mapping introspection deploy_refusals store protocol
+REGRESS = extension uuid lowercase deploy mapping introspection deploy_refusals store indexes protocol
 REGRESS += write write_validation write_references write_identity write_many cascade audit roles configure
 REGRESS += direct hostile hostile_tables contradictions
 REGRESS += read kept query argument_types requests row_security idempotency

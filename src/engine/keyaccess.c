@@ -94,7 +94,7 @@ KeyAccessHolds(const KeyedTable *table)
 bool
 KeyAccessAllows(const KeyedTable *table, AclMode rights)
 {
-	const		KeyAccess *access = table->access;
+	const KeyAccess *access = table->access;
 	Oid			role = GetUserId();
 
 	for (int i = 0; i < access->nroles; i++)

@@ -17,7 +17,7 @@ typedef struct KeyAccessRole
 {
 	Oid			role;
 	AclMode		rights;
-}			KeyAccessRole;
+} KeyAccessRole;
 
 /* Roles that are remembered per table: the caller and the store's owner, and some more. */
 #define KEY_ACCESS_ROLES 4
@@ -31,7 +31,7 @@ typedef struct KeyAccess
 	AttrNumber *columns;		/* numbers of the table's columns */
 	KeyAccessRole roles[KEY_ACCESS_ROLES];
 	int			nroles;
-}			KeyAccess;
+} KeyAccess;
 
 extern void KeyAccessInit(void);
 extern uint64 KeyAccessChanges(void);

@@ -279,27 +279,46 @@ KeyLeadsWith(const TableModel *table, int column)
 	return false;
 }
 
+/* Returns true if a query searches for documents that lack this column of the root table. */
+static bool
+IsSearchedForNull(const ResourceModel *model, int column)
+{
+	for (int i = 0; i < model->nqueries; i++)
+	{
+		const QueryModel *query = &model->queries[i];
+
+		if (query->tied && !query->equals[0].required && query->equals[0].column == column)
+			return true;
+	}
+	return false;
+}
+
 /*
  * Write the index of a column, unless a key serves as one.  Text that may not
- * fit into a B-tree entry gets a hash index.
+ * fit into a B-tree entry gets a hash index.  A B-tree has no entries for rows
+ * without a value, unless queries search for them; hash indexes never have.
  */
 static void
-WriteIndex(Writer *writer, const TableModel *table, int column)
+WriteIndex	(Writer *writer, const ResourceModel *model, int table, int column)
 {
-	const ColumnModel *c = &table->columns[column];
+	const TableModel *t = &model->tables[table];
+	const ColumnModel *c = &t->columns[column];
+	const char *quoted = quote_identifier(c->name);
 	char	   *name;
 	bool		wide;
+	bool		all;
 
-	if (KeyLeadsWith(table, column))
+	if (KeyLeadsWith(t, column))
 		return;
-	name = NamePhysical(psprintf("%s_%s_IX", table->title, c->name));
+	name = NamePhysical(psprintf("%s_%s_IX", t->title, c->name));
 	wide = c->value.type == VALUE_TEXT &&
 		(c->value.max_length <= 0 || c->value.max_length > MAX_BTREE_LENGTH);
-	ReserveName(writer, table->schema, name,
-				psprintf("the index of %s for %s", table->title, c->path));
-	Emit(writer, psprintf("CREATE INDEX %s ON %s%s (%s)", quote_identifier(name),
-						  Qualified(table->schema, table->name),
-						  wide ? " USING hash" : "", quote_identifier(c->name)));
+	all = wide || c->required || (table == 0 && IsSearchedForNull(model, column));
+	ReserveName(writer, t->schema, name,
+				psprintf("the index of %s for %s", t->title, c->path));
+	Emit(writer, psprintf("CREATE INDEX %s ON %s%s (%s)%s", quote_identifier(name),
+						  Qualified(t->schema, t->name), wide ? " USING hash" : "", quoted,
+						  all ? "" : psprintf(" WHERE %s IS NOT NULL", quoted)));
 	writer->plan->indexes++;
 }
 
@@ -337,7 +356,7 @@ WriteIndexes(Writer *writer, const ResourceModel *model, int table)
 
 		if (!scalar || (table == 0 && IsQueried(model, i) &&
 						t->columns[i].value.type != VALUE_BOOL))
-			WriteIndex(writer, t, i);
+			WriteIndex	(writer, model, table, i);
 	}
 }
 
