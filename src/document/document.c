@@ -92,6 +92,13 @@ static Statement bump =
 	.argtypes = bump_types,
 };
 
+static Statement insert_document =
+{
+	.sql = DOCUMENT_INSERT_SQL " VALUES ($1, $2, $3, $4, $5) RETURNING Etag, LastModifiedAt",
+	.nargs = GIVEN_COLUMNS,
+	.argtypes = insert_types,
+};
+
 static Statement delete_document =
 {
 	.sql = "DELETE FROM dms.Document WHERE DocumentId OPERATOR(pg_catalog.=) $1"
@@ -261,7 +268,11 @@ DocumentInserts(int64 *document_id)
 	return true;
 }
 
-/* Insert the row of a new document, for which DocumentInserts() has returned true. */
+/*
+ * Insert the row of a new document, for which DocumentInserts() has returned true.
+ * Meanwhile an index that needs an executor may have become ready, which a statement
+ * heeds.
+ */
 void
 DocumentInsert(const ResourceModel *model, DocumentHeader *header)
 {
@@ -273,7 +284,15 @@ DocumentInsert(const ResourceModel *model, DocumentHeader *header)
 	Row			row = {.values = values};
 
 	if (!RowWriteReturning(&new_documents, &row, GIVEN_COLUMNS))
-		elog(ERROR, "could not insert a row of dms.Document without a statement");
+	{
+		if (StatementRun(&insert_document, values, NULL, false, 0) != 1)
+			ereport(ERROR,
+					(errcode(ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION),
+					 errmsg("dms.Document did not take a row")));
+		header->etag = ResultInt64(0, 1);
+		header->last_modified = ResultTime(0, 2);
+		return;
+	}
 	header->etag = DatumGetInt64(values[GIVEN_COLUMNS]);
 	header->last_modified = DatumGetTimestampTz(values[GIVEN_COLUMNS + 1]);
 }

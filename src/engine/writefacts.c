@@ -119,14 +119,17 @@ DescribeIndex(Relation index, WriteIndex *described)
 			return false;
 	described->index = RelationGetRelid(index);
 	described->btree = index->rd_rel->relam == BTREE_AM_OID;
-	if ((!described->btree && index->rd_rel->relam != HASH_AM_OID) || !form->indisready ||
-		form->indisexclusion || !HasKnownOrder(index) || !ReadFilter(index, &described->filter))
+	if ((!described->btree && index->rd_rel->relam != HASH_AM_OID) || form->indisexclusion ||
+		!HasKnownOrder(index) || !ReadFilter(index, &described->filter))
 		return false;
 	described->info = BuildIndexInfo(index);
 	return true;
 }
 
-/* Describe all indexes; returns false if one of them needs an executor. */
+/*
+ * Describe all indexes; returns false if one of them needs an executor.  An index that
+ * is not ready is being built beside us, and gets no entries.
+ */
 static bool
 DescribeIndexes(Relation relation, WriteFacts *facts)
 {
@@ -140,8 +143,11 @@ DescribeIndexes(Relation relation, WriteFacts *facts)
 		Relation	index = index_open(lfirst_oid(cell), AccessShareLock);
 
 		KeyAccessWatch(lfirst_oid(cell));
-		plain = plain && DescribeIndex(index, &facts->indexes[facts->nindexes++]);
-		facts->deferrable |= !index->rd_index->indimmediate;
+		if (index->rd_index->indisready)
+		{
+			plain = plain && DescribeIndex(index, &facts->indexes[facts->nindexes++]);
+			facts->deferrable |= !index->rd_index->indimmediate;
+		}
 		index_close(index, AccessShareLock);
 	}
 	return plain;

@@ -53,14 +53,17 @@ $node->poll_query_until('stress', 'SELECT count(*) > 500 FROM dms.ReferenceEdge'
 
 my $watch = Dms::Session->new($node, 'stress');
 
-# Returns the sessions that wait for a backend, with their queries.
+# Returns the sessions that wait for a backend, with their queries.  An index that REINDEX
+# has replaced is locked for the moment in which it is dropped; such waits do not count.
 sub waiting_for
 {
 	my ($pid) = @_;
 
 	return $watch->ask(qq{
 		SELECT a.pid, a.wait_event, left(a.query, 80) FROM pg_stat_activity AS a
-		WHERE a.application_name LIKE 'stress _%' AND $pid = ANY (pg_blocking_pids(a.pid));\n});
+		JOIN pg_locks AS l ON l.pid = a.pid AND NOT l.granted
+		WHERE a.application_name LIKE 'stress _%' AND $pid = ANY (pg_blocking_pids(a.pid))
+		  AND NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = l.relation AND c.relkind = 'i');\n});
 }
 
 # Runs a statement in a session, and looks all the time whether others wait for it.
