@@ -53,7 +53,7 @@ $(shell mkdir -p $(sort $(dir $(OBJS))))
 # In reading order: later tests use features that earlier ones introduce.
 REGRESS = extension uuid lowercase deploy mapping introspection deploy_refusals store indexes protocol
 REGRESS += write write_validation write_references write_identity write_many cascade audit roles configure
-REGRESS += direct_access hostile hostile_tables contradictions
+REGRESS += direct_access direct_constraints hostile hostile_tables contradictions
 REGRESS += read kept query argument_types requests row_security idempotency
 
 # Specs of the fault schedule need pause points, so only ./check runs them.

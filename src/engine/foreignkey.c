@@ -21,10 +21,12 @@
 #include "postgres.h"
 
 #include "access/genam.h"
+#include "access/htup_details.h"
 #include "access/table.h"
 #include "access/tableam.h"
 #include "access/xact.h"
 #include "base/faults.h"
+#include "catalog/pg_constraint.h"
 #include "commands/trigger.h"
 #include "engine/foreignkey.h"
 #include "engine/snapshot.h"
@@ -34,6 +36,7 @@
 #include "utils/acl.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
+#include "utils/syscache.h"
 
 /* A referenced row that was found and locked. */
 typedef struct HeldTarget
@@ -69,7 +72,10 @@ typedef struct Search
 	TupleTableSlot *locked;
 } Search;
 
-/* Forget all referenced rows, because a call begins. */
+/*
+ * Forget all referenced rows, because a call begins or ends.  The code of a statement
+ * may have made the call, and may delete them afterwards.
+ */
 void
 ForeignKeysForget(void)
 {
@@ -119,16 +125,34 @@ KeyValues(const ForeignKey *key, TupleTableSlot *row, Datum *values)
 	return !isnull;
 }
 
+/* Returns the referenced index; REINDEX CONCURRENTLY replaces it. */
+static Oid
+ReferencedIndex(Relation relation, const ForeignKey *key)
+{
+	Oid			constraint = relation->trigdesc->triggers[key->trigger].tgconstraint;
+	HeapTuple	tuple = SearchSysCache1(CONSTROID, ObjectIdGetDatum(constraint));
+	Oid			index;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for constraint %u", constraint);
+	index = ((Form_pg_constraint) GETSTRUCT(tuple))->conindid;
+	ReleaseSysCache(tuple);
+	return index;
+}
+
 /*
  * Open the referenced table.  Returns false if the query of the trigger, which runs
- * as the owner of the table, could not read and lock its rows.
+ * as the owner of the table, could not read and lock its rows.  The facts were found
+ * out before it was locked, so it may have another index since.
  */
 static bool
-OpenTarget(Search *search, const ForeignKey *key)
+OpenTarget(Search *search, Relation relation, const ForeignKey *key)
 {
 	memset(search, 0, sizeof(Search));
 	search->key = key;
 	search->target = table_open(key->target, RowShareLock);
+	if (ReferencedIndex(relation, key) != key->index)
+		return false;
 	search->index = index_open(key->index, AccessShareLock);
 	if (pg_class_aclmask(key->target, search->target->rd_rel->relowner, ACL_SELECT | ACL_UPDATE,
 						 ACLMASK_ALL) != (ACL_SELECT | ACL_UPDATE))
@@ -151,7 +175,8 @@ CloseTarget(Search *search)
 		ExecDropSingleTupleTableSlot(search->found);
 		ExecDropSingleTupleTableSlot(search->locked);
 	}
-	index_close(search->index, AccessShareLock);
+	if (search->index != NULL)
+		index_close(search->index, AccessShareLock);
 	table_close(search->target, NoLock);
 	search->key = NULL;
 }
@@ -190,7 +215,7 @@ LockTarget	(Search *search, const Datum *values)
 
 /* Check a foreign key of a row; returns false if the trigger must decide. */
 static bool
-CheckKey(Search *search, const ForeignKey *key, TupleTableSlot *row)
+CheckKey(Search *search, Relation relation, const ForeignKey *key, TupleTableSlot *row)
 {
 	Datum		values[FOREIGN_KEY_COLUMNS];
 	HeldTarget *place;
@@ -203,7 +228,7 @@ CheckKey(Search *search, const ForeignKey *key, TupleTableSlot *row)
 	if (search->key == NULL || search->key->index != key->index)
 	{
 		CloseTarget(search);
-		if (!OpenTarget(search, key))
+		if (!OpenTarget(search, relation, key))
 			return false;
 	}
 	search->key = key;
@@ -231,7 +256,7 @@ CheckRows(Search *search, Relation relation, const ForeignKey *keys, int nkeys,
 		for (int j = 0; j < nkeys; j++)
 		{
 			CHECK_FOR_INTERRUPTS();
-			if (IsDue(relation, &keys[j], rows[i], old) && !CheckKey(search, &keys[j], rows[i]))
+			if (IsDue(relation, &keys[j], rows[i], old) && !CheckKey(search, relation, &keys[j], rows[i]))
 				return false;
 		}
 	return true;

@@ -208,14 +208,18 @@ KeyWriteUpdate(KeyedTable *table, const int64 *ids, int n, RowChange change, voi
 		UpdateBySql(table, ids, n, change, arg);
 }
 
-/* Delete rows by statements: lock and read them, then delete the chosen ones. */
-static void
+/*
+ * Delete rows by statements: lock and read them, then delete the chosen ones.  Returns
+ * their number.
+ */
+static uint64
 DeleteBySql(KeyedTable *table, const int64 *ids, int n, RowChoice choose, void *arg)
 {
 	SPITupleTable *locked;
 	StoredRows	rows;
 	RowSet		set;
 	int			chosen = 0;
+	uint64		deleted;
 
 	KeyedTableLock(table, ids, n, LCS_FORUPDATE, LockWaitBlock, &rows);
 	locked = SPI_tuptable;
@@ -224,8 +228,9 @@ DeleteBySql(KeyedTable *table, const int64 *ids, int n, RowChoice choose, void *
 		if (choose(set.rows[i].values, arg))
 			set.rows[chosen++] = set.rows[i];
 	set.nrows = chosen;
-	(void) KeyedTableRun(table, KEYED_DELETE, &set);
+	deleted = KeyedTableRun(table, KEYED_DELETE, &set);
 	SPI_freetuptable(locked);
+	return deleted;
 }
 
 /* Delete a row; returns false if it was changed concurrently. */
@@ -238,35 +243,64 @@ DeleteRow(KeyScan *scan)
 							  GetActiveSnapshot(), InvalidSnapshot, true, &failure, false) == TM_Ok;
 }
 
-/* Delete the rows of one document by statements. */
-static void
-DeleteRowBySql(KeyedTable *table, const KeyScan *scan, RowChoice choose, void *arg)
+/* Delete the rows of one document by statements; returns their number. */
+static uint64
+DeleteRowBySql(KeyedTable *table, int64 id, RowChoice choose, void *arg)
 {
-	int64		id = ScannedId(scan);
+	return FAULT_SKIP("row_by_sql") ? 0 : DeleteBySql(table, &id, 1, choose, arg);
+}
 
-	if (!FAULT_SKIP("row_by_sql"))
-		DeleteBySql(table, &id, 1, choose, arg);
+/*
+ * Delete the rows that a scan finds and the callback chooses; returns their number.
+ * After a statement has deleted those of a document, the scan may still find them.
+ */
+static uint64
+DeleteFound(KeyedTable *table, KeyScan *scan, RowChoice choose, void *arg)
+{
+	Datum	   *values = palloc(sizeof(Datum) * table->ncolumns);
+	bool		by_sql = false;
+	int64		last = 0;
+	uint64		deleted = 0;
+
+	while (KeyScanNext(scan))
+	{
+		bool		complete = ScannedRow(scan, values);
+
+		if (by_sql && ScannedId(scan) == last)
+			continue;
+		by_sql = false;
+		if (complete && !choose(values, arg))
+			continue;
+		if (complete && DeleteRow(scan))
+		{
+			deleted++;
+			continue;
+		}
+		by_sql = true;
+		last = ScannedId(scan);
+		deleted += DeleteRowBySql(table, last, choose, arg);
+	}
+	return deleted;
 }
 
 /*
  * Delete the rows that the callback chooses among those of documents, whose ids are
- * ascending, without statements.  Returns false if that cannot be done.
+ * ascending, without statements.  Returns false if that cannot be done.  *deleted is
+ * set to the number of rows.
  */
 bool
-KeyWriteTryDelete(KeyedTable *table, const int64 *ids, int n, RowChoice choose, void *arg)
+KeyWriteTryDelete(KeyedTable *table, const int64 *ids, int n, RowChoice choose, void *arg, uint64 *deleted)
 {
 	KeyScan		scan;
 	TableWriter writer;
-	Datum	   *values = palloc(sizeof(Datum) * table->ncolumns);
 	bool		able;
 
 	if (!KeyScanOpen(&scan, table, RowExclusiveLock, ACL_SELECT | ACL_DELETE))
 		return false;
 	SnapshotBegin();
 	able = TableWriterBegin(&writer, scan.relation, CMD_DELETE, 0, NULL) && KeyScanBeginIds(&scan, ids, n);
-	while (able && KeyScanNext(&scan))
-		if (!ScannedRow(&scan, values) || (choose(values, arg) && !DeleteRow(&scan)))
-			DeleteRowBySql(table, &scan, choose, arg);
+	if (able)
+		*deleted = DeleteFound(table, &scan, choose, arg);
 	TableWriterEnd(&writer);
 	KeyScanClose(&scan);
 	SnapshotEnd();
@@ -281,8 +315,10 @@ KeyWriteTryDelete(KeyedTable *table, const int64 *ids, int n, RowChoice choose, 
 void
 KeyWriteDelete(KeyedTable *table, const int64 *ids, int n, RowChoice choose, void *arg)
 {
-	if (n > 0 && !KeyWriteTryDelete(table, ids, n, choose, arg))
-		DeleteBySql(table, ids, n, choose, arg);
+	uint64		deleted;
+
+	if (n > 0 && !KeyWriteTryDelete(table, ids, n, choose, arg, &deleted))
+		(void) DeleteBySql(table, ids, n, choose, arg);
 }
 
 /* Insert rows by a statement. */

@@ -24,7 +24,8 @@ typedef void (*RowSource) (int row, Datum *values, void *arg);
 
 extern void KeyWriteUpdate(KeyedTable *table, const int64 *ids, int n, RowChange change, void *arg);
 extern void KeyWriteDelete(KeyedTable *table, const int64 *ids, int n, RowChoice choose, void *arg);
-extern bool KeyWriteTryDelete(KeyedTable *table, const int64 *ids, int n, RowChoice choose, void *arg);
+extern bool KeyWriteTryDelete(KeyedTable *table, const int64 *ids, int n, RowChoice choose, void *arg,
+							  uint64 *deleted);
 extern void KeyWriteInsert(KeyedTable *table, int n, RowSource source, void *arg);
 extern void KeyWriteLock(KeyedTable *table, const int64 *ids, int n, LockWaitPolicy wait,
 						 RowTaken taken, void *arg);

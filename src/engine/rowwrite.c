@@ -92,12 +92,17 @@ AssignColumns(TupleTableSlot *slot, const KeyScan *opened, int first, int end,
 	}
 }
 
-/* Returns true if all columns that must not be NULL have values. */
+/*
+ * Returns true if all columns that must not be NULL have values.  The descriptor of
+ * the slot may be a copy, which does not say which columns these are.
+ */
 static bool
-IsComplete(const TupleTableSlot *slot)
+IsComplete(const TupleTableSlot *slot, Relation relation)
 {
-	for (int i = 0; i < slot->tts_tupleDescriptor->natts; i++)
-		if (slot->tts_isnull[i] && TupleDescAttr(slot->tts_tupleDescriptor, i)->attnotnull)
+	TupleDesc	descriptor = RelationGetDescr(relation);
+
+	for (int i = 0; i < descriptor->natts; i++)
+		if (slot->tts_isnull[i] && TupleDescAttr(descriptor, i)->attnotnull)
 			return false;
 	return true;
 }
@@ -166,7 +171,7 @@ AddRow(TableWriter *writer, const KeyScan *opened, const Row *row, int ngiven)
 
 	FillDefaults(slot, writer->facts);
 	AssignColumns(slot, opened, 0, ngiven, row->values, row->nulls);
-	if (!IsComplete(slot))
+	if (!IsComplete(slot, writer->relation))
 		return false;
 	ExecStoreVirtualTuple(slot);
 	return true;
@@ -193,21 +198,51 @@ InsertDirectly(KeyedTable *table, const RowSet *rows)
 	return able;
 }
 
+/* Returns true if one of the first n columns of a description is this column. */
+static bool
+IsAmong(const KeyScan *opened, AttrNumber column, int n)
+{
+	for (int i = 0; i < n; i++)
+		if (opened->columns[i] == column)
+			return true;
+	return false;
+}
+
+/*
+ * Returns true if each column that must not be NULL, or that an insertion returns,
+ * has a value if the first ngiven columns are given.
+ */
+static bool
+AreDefaultsEnough(const KeyScan *opened, const WriteFacts *facts, int ngiven)
+{
+	TupleDesc	descriptor = RelationGetDescr(opened->relation);
+
+	for (int i = 0; i < descriptor->natts; i++)
+		if (facts->fills[i].kind == FILL_NULL && !IsAmong(opened, i + 1, ngiven) &&
+			(TupleDescAttr(descriptor, i)->attnotnull || IsAmong(opened, i + 1, opened->table->ncolumns)))
+			return false;
+	return true;
+}
+
 /*
  * Returns true if rows can be inserted into a table without a statement, given their
- * first ngiven columns.  The table stays locked, so that this remains so.
+ * first ngiven columns, and have no foreign keys: the row that they refer to may be
+ * inserted later, by what would be the same statement.  The table stays locked, so
+ * that this remains so.
  */
 bool
 RowWriteInserts(KeyedTable *table, int ngiven)
 {
 	KeyScan		opened;
 	TableWriter writer;
+	bool		able;
 
 	if (!BeginInsert(&opened, &writer, table, ngiven, 1))
 		return false;
+	able = writer.facts->ninsert_keys == 0 && AreDefaultsEnough(&opened, writer.facts, ngiven);
 	TableWriterEnd(&writer);
 	KeyScanClose(&opened);
-	return true;
+	return able;
 }
 
 /*
@@ -238,7 +273,10 @@ RowWriteReturning(KeyedTable *table, Row *row, int ngiven)
 	return able;
 }
 
-/* Returns the only unique index of just the first column; InvalidOid if it is not the only one. */
+/*
+ * Returns the only unique index of just the first column; InvalidOid if it is not the
+ * only one, or ON CONFLICT would not use it.
+ */
 static Oid
 ArbiterOf(const KeyScan *opened, const WriteFacts *facts)
 {
@@ -251,7 +289,7 @@ ArbiterOf(const KeyScan *opened, const WriteFacts *facts)
 		if (!info->ii_Unique || info->ii_NumIndexKeyAttrs != 1 ||
 			info->ii_IndexAttrNumbers[0] != opened->columns[0])
 			continue;
-		if (OidIsValid(arbiter) || facts->indexes[i].filter > 0)
+		if (OidIsValid(arbiter) || facts->indexes[i].filter > 0 || !facts->indexes[i].arbiter)
 			return InvalidOid;
 		arbiter = facts->indexes[i].index;
 	}
@@ -260,7 +298,8 @@ ArbiterOf(const KeyScan *opened, const WriteFacts *facts)
 
 /*
  * Insert a row unless another one has the same first column, which must be unique.
- * Returns false if nothing was written, and a statement must decide.
+ * Returns false if nothing was written, and a statement must decide.  It also does if
+ * there are foreign keys, as in RowWriteInserts().
  */
 bool
 RowWriteClaim(KeyedTable *table, const Row *row)
@@ -273,7 +312,8 @@ RowWriteClaim(KeyedTable *table, const Row *row)
 	if (!BeginInsert(&opened, &writer, table, table->ncolumns, 1))
 		return false;
 	arbiter = ArbiterOf(&opened, writer.facts);
-	able = OidIsValid(arbiter) && AddRow(&writer, &opened, row, table->ncolumns) && TableWriterClaim(&writer, arbiter);
+	able = OidIsValid(arbiter) && writer.facts->ninsert_keys == 0 &&
+		AddRow(&writer, &opened, row, table->ncolumns) && TableWriterClaim(&writer, arbiter);
 	if (able)
 		TableWriterCheck(&writer, NULL);
 	EndInsert(&opened, &writer);
@@ -357,7 +397,7 @@ MakeVersion(TableWriter *writer, KeyScan *scan, TupleTableSlot *row, const Datum
 	memcpy(row->tts_values, scan->slot->tts_values, sizeof(Datum) * natts);
 	memcpy(row->tts_isnull, scan->slot->tts_isnull, sizeof(bool) * natts);
 	AssignColumns(row, scan, scan->table->nkeys, scan->table->ncolumns, values, nulls);
-	if (!IsComplete(row))
+	if (!IsComplete(row, writer->relation))
 		return false;
 	ExecStoreVirtualTuple(row);
 	return !IsReferenceLost(writer, scan->slot, row);
@@ -460,12 +500,11 @@ RowWriteEdit(KeyedTable *table, int64 id, RowEdit edit, void *arg)
 	return able;
 }
 
-/* The rows to delete, in order of the key, and which of them were found. */
+/* The rows to delete, in order of the key. */
 typedef struct Deletion
 {
 	const KeyedTable *table;
 	const RowSet *rows;
-	bool	   *found;
 } Deletion;
 
 /* Returns a column of a key as a number. */
@@ -504,7 +543,7 @@ IsToDelete(const Datum *values, void *arg)
 		int			order = CompareKeys(deletion->table, values, deletion->rows->rows[middle].values);
 
 		if (order == 0)
-			return deletion->found[middle] = true;
+			return true;
 		if (order < 0)
 			high = middle;
 		else
@@ -535,13 +574,7 @@ DeleteDirectly(KeyedTable *table, const RowSet *rows, uint64 *deleted)
 
 	if (!HasNumbersAsKey(table) || DatumGetInt64(rows->rows[rows->nrows - 1].values[0]) != id)
 		return false;
-	deletion.found = palloc0(sizeof(bool) * rows->nrows);
-	if (!KeyWriteTryDelete(table, &id, 1, IsToDelete, &deletion))
-		return false;
-	*deleted = 0;
-	for (int i = 0; i < rows->nrows; i++)
-		*deleted += deletion.found[i];
-	return true;
+	return KeyWriteTryDelete(table, &id, 1, IsToDelete, &deletion, deleted);
 }
 
 /*

@@ -87,6 +87,7 @@ SessionBegin(Session *session, SessionRights rights)
 void
 SessionEnd(Session *session)
 {
+	ForeignKeysForget();
 	if (SPI_finish() != SPI_OK_FINISH)
 		elog(ERROR, "could not disconnect from SPI");
 	NowaitEnd(session->nowait_level);

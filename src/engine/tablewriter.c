@@ -180,14 +180,21 @@ CollectEntries(TableWriter *writer, int which, Entry *entries)
 	return n;
 }
 
-/* Returns true if an update changes no column of the index. */
+/*
+ * Returns true if an update changes no column of the index.  A change of the column
+ * that its predicate tests may make the row enter the index.
+ */
 static bool
-IsUnchanged(const TableWriter *writer, const FormData_pg_index *index)
+IsUnchanged(const TableWriter *writer, const FormData_pg_index *index, AttrNumber filter)
 {
-	for (int i = 0; i < index->indnatts; i++)
-		for (int j = 0; j < writer->nchanged; j++)
+	for (int j = 0; j < writer->nchanged; j++)
+	{
+		if (filter == writer->changed[j])
+			return false;
+		for (int i = 0; i < index->indnatts; i++)
 			if (index->indkey.values[i] == writer->changed[j])
 				return false;
+	}
 	return writer->operation == CMD_UPDATE;
 }
 
@@ -243,7 +250,7 @@ FillIndex(TableWriter *writer, int which)
 	Relation	index = writer->indexes[which];
 	Entry	   *entries = palloc_extended(sizeof(Entry) * writer->n, MCXT_ALLOC_HUGE);
 	int			n = CollectEntries(writer, which, entries);
-	bool		unchanged = IsUnchanged(writer, index->rd_index);
+	bool		unchanged = IsUnchanged(writer, index->rd_index, writer->facts->indexes[which].filter);
 	IndexUniqueCheck check = UniqueCheck(index->rd_index, unchanged);
 
 	for (int i = 0; i < n; i++)

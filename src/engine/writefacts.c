@@ -11,9 +11,11 @@
  *
  * The facts follow from the catalog entries of the table, its indexes, and the
  * tables that its foreign keys point at.  They are kept until one of these
- * changes (keyaccess.c notices that).  Changes that matter need a lock that conflicts with that of a writer,
- * and messages about them are processed when a lock is taken.  So facts that are
- * asked for after locking the table hold until the lock is released.
+ * changes (keyaccess.c notices that).  Changes that matter need a lock that
+ * conflicts with that of a writer, and messages about them are processed when a lock
+ * is taken.  So facts that are asked for after locking the table hold until the lock
+ * is released.  Only the index that a foreign key points at may be replaced until the
+ * other table is locked.
  */
 #include "postgres.h"
 
@@ -119,6 +121,7 @@ DescribeIndex(Relation index, WriteIndex *described)
 			return false;
 	described->index = RelationGetRelid(index);
 	described->btree = index->rd_rel->relam == BTREE_AM_OID;
+	described->arbiter = form->indisvalid && form->indimmediate;
 	if ((!described->btree && index->rd_rel->relam != HASH_AM_OID) || form->indisexclusion ||
 		!HasKnownOrder(index) || !ReadFilter(index, &described->filter))
 		return false;
@@ -222,9 +225,9 @@ IsPlainTarget(Relation target, Relation index)
 static bool
 DescribeKey(Relation relation, const Trigger *trigger, int number, ForeignKey *key)
 {
+	Relation	target = table_open(trigger->tgconstrrelid, RowShareLock);
 	HeapTuple	tuple = SearchSysCache1(CONSTROID, ObjectIdGetDatum(trigger->tgconstraint));
 	Form_pg_constraint form;
-	Relation	target;
 	Relation	index;
 	bool		plain;
 
@@ -232,13 +235,13 @@ DescribeKey(Relation relation, const Trigger *trigger, int number, ForeignKey *k
 		elog(ERROR, "cache lookup failed for constraint %u", trigger->tgconstraint);
 	form = (Form_pg_constraint) GETSTRUCT(tuple);
 	key->trigger = number;
-	key->target = form->confrelid;
+	key->target = RelationGetRelid(target);
 	key->index = form->conindid;
-	target = table_open(key->target, RowShareLock);
 	index = index_open(key->index, AccessShareLock);
 	KeyAccessWatch(key->target);
 	KeyAccessWatch(key->index);
 	plain = form->contype == CONSTRAINT_FOREIGN && form->conrelid == RelationGetRelid(relation) &&
+		form->confrelid == key->target &&
 		form->confmatchtype == FKCONSTR_MATCH_SIMPLE && !form->condeferrable &&
 		IsPlainTarget(target, index) && DescribeKeyColumns(relation, target, index, tuple, key);
 	index_close(index, AccessShareLock);
@@ -342,8 +345,8 @@ DescribeFill(Relation relation, AttrNumber column, ColumnFill *fill)
 	if (attribute->attisdropped)
 		return;
 	fill->kind = FILL_UNKNOWN;
-	if (attribute->atttypid >= FirstNormalObjectId || attribute->attidentity != '\0' ||
-		attribute->attgenerated != '\0')
+	if (attribute->atttypid >= FirstNormalObjectId || get_typtype(attribute->atttypid) == TYPTYPE_DOMAIN ||
+		attribute->attidentity != '\0' || attribute->attgenerated != '\0')
 		return;
 	expression = attribute->atthasdef ? build_column_default(relation, column) : NULL;
 	if (expression == NULL)
@@ -362,6 +365,16 @@ DescribeFill(Relation relation, AttrNumber column, ColumnFill *fill)
 
 /* --- tables --------------------------------------------------------------- */
 
+/* Returns true if statements must not give values for a column: it is GENERATED ALWAYS. */
+static bool
+RefusesValues(Relation relation)
+{
+	for (int i = 0; i < RelationGetNumberOfAttributes(relation); i++)
+		if (TupleDescAttr(RelationGetDescr(relation), i)->attidentity == ATTRIBUTE_IDENTITY_ALWAYS)
+			return true;
+	return false;
+}
+
 /* Returns true if writing a row evaluates no expression and changes no other row. */
 static bool
 IsPlain(Relation relation)
@@ -369,7 +382,7 @@ IsPlain(Relation relation)
 	const TupleConstr *constraints = RelationGetDescr(relation)->constr;
 
 	return relation->rd_rel->relkind == RELKIND_RELATION && relation->rd_rel->relam == HEAP_TABLE_AM_OID &&
-		!relation->rd_rel->relhasrules && !relation->rd_rel->relispartition &&
+		!relation->rd_rel->relhasrules && !relation->rd_rel->relispartition && !RefusesValues(relation) &&
 		(constraints == NULL || (constraints->num_check == 0 && !constraints->has_generated_stored));
 }
 

@@ -23,6 +23,7 @@ typedef struct WriteIndex
 	AttrNumber	filter;			/* only rows where this column is not NULL
 								 * have entries; 0: all rows */
 	bool		btree;
+	bool		arbiter;		/* valid, and violations are found at once */
 } WriteIndex;
 
 /* A foreign key of the table; columns are in the order of the target's index. */
