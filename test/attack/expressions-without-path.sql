@@ -15,8 +15,14 @@
 -- expect: [operator x3] ERROR:  55000: function public.careless_eq\(pg_catalog.text,pg_catalog.text\) behind table "[a-z.]*" has no search_path of its own
 -- expect: [cast] ERROR:  55000: function public.careless_cast\(pg_catalog.text\) behind table "[a-z.]*" has no search_path of its own
 -- expect: [aggregate] ERROR:  55000: function public.careless_step\(pg_catalog.text,pg_catalog.text\) behind table "[a-z.]*" has no search_path of its own
+-- expect: [direct] ^inserted$
 \ir lib/store.sql
 \ir lib/careless.sql
+
+-- Statements evaluate most.
+\c - postgres
+ALTER DATABASE :"DBNAME" SET dms.direct_access = off;
+\c - dbo
 
 \echo =default=
 ALTER TABLE cascade.school ADD extra text;
@@ -118,3 +124,13 @@ CREATE AGGREGATE public.careless_sum(text) (SFUNC = public.careless_step, STYPE 
 CREATE RULE extra AS ON INSERT TO cascade.school DO ALSO INSERT INTO public.settings SELECT public.careless_sum(relname) FROM pg_catalog.pg_class WHERE relname = 'pg_class';
 \ir lib/try.sql
 DROP RULE extra ON cascade.school;
+
+-- Without a statement, the check of a foreign key plans nothing: there is nothing to
+-- refuse.
+\echo =direct=
+\c - postgres
+ALTER DATABASE :"DBNAME" RESET dms.direct_access;
+\c - dbo
+CREATE INDEX extra ON cascade.school ((name || public.careless()));
+\ir lib/trap.sql
+SELECT outcome FROM dms.upsert_document('Cascade', 'Session', '{"schoolReference": {"schoolId": 1}, "sessionName": "Fall"}');
