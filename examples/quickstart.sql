@@ -61,6 +61,13 @@ SELECT outcome, etag, document_uuid AS enrollment FROM dms.upsert_document('ed-f
 SELECT outcome, etag FROM dms.upsert_document('ed-fi', 'students', '{
 	"studentUniqueId": "604822", "firstName": "Ada", "lastSurname": "Marsh", "birthDate": "4/5/2011"}');
 
+-- A property that the schema does not have is dropped, as the standard asks.
+-- While you develop a client, let the server tell you about misspelled ones.
+SET dms.unknown_properties = notice;
+SELECT outcome, etag FROM dms.upsert_document('ed-fi', 'students', '{
+	"studentUniqueId": "604822", "firstName": "Ada", "lastSurname": "Marsh", "birthDate": "2011-04-05",
+	"midleName": "Joan"}');
+
 -- The document, as a client reads it back ...
 SELECT jsonb_pretty(dms.get_document(:'enrollment')::jsonb) AS document;
 
