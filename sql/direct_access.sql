@@ -21,7 +21,7 @@ SELECT dms.deploy_schema(:'school') IS NOT NULL AS deployed;
 -- the tables are empty, and would read all of each table from then on.
 VACUUM ANALYZE;
 SELECT FROM pg_stat_force_next_flush();
-CREATE TABLE scans AS SELECT relid, seq_scan FROM pg_stat_user_tables;
+CREATE TEMP TABLE scans AS SELECT relid, seq_scan FROM pg_stat_user_tables;
 CREATE FUNCTION descriptor(resource text, code text) RETURNS text LANGUAGE sql AS $$
 	SELECT outcome FROM dms.upsert_document('Ed-Fi', resource, json_build_object(
 		'namespace', 'uri://ed-fi.org/' || resource, 'codeValue', code, 'shortDescription', code))

@@ -524,6 +524,30 @@ ProblemRaise(Problem *problem, const char *format,...)
 	pg_unreachable();
 }
 
+/*
+ * Raise the problems of a document.  The message has the first finding, because many
+ * clients do not show more than the message.
+ */
+void
+ProblemRaiseInvalid(Problem *problem)
+{
+	const Finding *first = problem->findings != NIL ? linitial(problem->findings) : NULL;
+	StringInfoData message;
+
+	initStringInfo(&message);
+	appendStringInfoString(&message, "document is not valid");
+	if (first != NULL)
+	{
+		appendStringInfo(&message, ": %s%s%s", first->path ? first->path : "",
+						 first->path ? " " : "", first->message);
+		if (message.data[message.len - 1] == '.')
+			message.data[--message.len] = '\0';
+	}
+	if (problem->count > 1)
+		appendStringInfo(&message, " (and %d more)", problem->count - 1);
+	ProblemRaise(problem, "%s", message.data);
+}
+
 /* Raise a problem without findings; the hint may be NULL. */
 void
 ReportError(ProblemCase kind, const char *hint, const char *format,...)

@@ -92,6 +92,7 @@ extern void ProblemNote(Problem *problem,
 						const char *format,...) pg_attribute_printf(2, 3);
 extern void ProblemRaise(Problem *problem, const char *format,...)
 			pg_attribute_printf(2, 3) pg_attribute_noreturn();
+extern void ProblemRaiseInvalid(Problem *problem) pg_attribute_noreturn();
 extern bool ProblemRaised(const ErrorData *error);
 extern int	ProblemStatus(ProblemCase kind);
 extern const char *ProblemContentType(ProblemCase kind);

@@ -86,7 +86,7 @@ RefuseId(const JNode *body)
 	if (problem == NULL)
 		return;
 	problem->detail = "The document has an id, which a new document must not have.";
-	ProblemRaise(problem, "document is not valid");
+	ProblemRaiseInvalid(problem);
 }
 
 /* Remove the "id" from the body; *id is its text, or NULL if there is none. */
@@ -149,7 +149,7 @@ BodyParse(const char *text, int len, BodyPurpose purpose, const char **id)
 	}
 	if (body != NULL)
 		ProblemAt(problem, "$", "must be an object, not %s.", JsonTreeKindName(body));
-	ProblemRaise(problem, "document is not valid");
+	ProblemRaiseInvalid(problem);
 }
 
 /* Compare a name with that of a property, for bsearch(). */
@@ -458,7 +458,7 @@ static void
 RaiseIfFound(Problem *problem)
 {
 	if (problem->count > 0)
-		ProblemRaise(problem, "document is not valid");
+		ProblemRaiseInvalid(problem);
 }
 
 /*

@@ -275,7 +275,7 @@ static void
 EndStage(Problem *problem)
 {
 	if (problem->count > 0)
-		ProblemRaise(problem, "document is not valid");
+		ProblemRaiseInvalid(problem);
 }
 
 /* Check all rules, on a body in canonical form. */

@@ -193,7 +193,7 @@ CheckBody(const Request *request)
 		return;
 	problem = ProblemNew(PROBLEM_BODY_NOT_VALID);
 	ProblemAt(problem, "$.", "is nested too deeply.");
-	ProblemRaise(problem, "document is not valid");
+	ProblemRaiseInvalid(problem);
 }
 
 /* Add the etag of a document as a header. */
