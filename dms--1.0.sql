@@ -335,6 +335,50 @@ $core$;
 COMMENT ON FUNCTION dms_internal.core_ddl() IS
 'the statements that create the core tables, in order';
 
+-- What dms.upgrade_store() changes in the core tables of an older store, in order.
+-- Each later change of dms_internal.core_ddl() adds its statements here, under the
+-- next version (STORE_VERSION in the library).  The library upgrades stored models.
+CREATE FUNCTION dms_internal.upgrade_ddl(from_version integer) RETURNS SETOF text
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $upgrade$
+SELECT u.statement FROM (VALUES
+(2, $ddl$
+ALTER TABLE dms.Store
+	ADD COLUMN Generation bigint NOT NULL DEFAULT 0,
+	ADD COLUMN MaxCascadeSize integer CONSTRAINT store_maxcascadesize_ck CHECK (MaxCascadeSize >= 0),
+	ADD COLUMN VerifyEdges double precision CONSTRAINT store_verifyedges_ck CHECK (VerifyEdges BETWEEN 0 AND 1),
+	ADD COLUMN IdempotencyLease integer CONSTRAINT store_idempotencylease_ck CHECK (IdempotencyLease >= 1),
+	ADD COLUMN IdempotencyTtl integer CONSTRAINT store_idempotencyttl_ck CHECK (IdempotencyTtl >= 1)$ddl$),
+(2, $ddl$COMMENT ON COLUMN dms.Store.Generation IS 'raised by deploys and by dms.configure_store(); sessions that know an older one load models and limits again'$ddl$),
+(2, $ddl$COMMENT ON COLUMN dms.Store.MaxCascadeSize IS 'the largest change of identity, in documents; 0 or NULL: no limit'$ddl$),
+(2, $ddl$COMMENT ON COLUMN dms.Store.VerifyEdges IS 'the fraction of writes whose edges are verified, at least'$ddl$),
+(2, $ddl$COMMENT ON COLUMN dms.Store.IdempotencyLease IS 'how long a claimed idempotency key may stay open, at least, in seconds'$ddl$),
+(2, $ddl$COMMENT ON COLUMN dms.Store.IdempotencyTtl IS 'how long idempotency keys are kept, at most, in seconds'$ddl$),
+(2, $ddl$DROP INDEX dms.referenceedge_identity_ix$ddl$),
+(2, $ddl$
+CREATE TABLE dms.ResourceType (
+	ResourceTypeId integer PRIMARY KEY,
+	ProjectName varchar(256) NOT NULL,
+	ResourceName varchar(256) NOT NULL,
+	ResourceType varchar(513) NOT NULL CONSTRAINT resourcetype_resourcetype_uq UNIQUE,
+	Options jsonb NOT NULL DEFAULT '{}',
+	UpdatedAt timestamptz NOT NULL DEFAULT now(),
+	CONSTRAINT resourcetype_names_uq UNIQUE (ProjectName, ResourceName)
+)$ddl$),
+(2, $ddl$COMMENT ON TABLE dms.ResourceType IS 'one row per resource: its number, its name as one word, and its options; written by deploys, and kept when a resource goes'$ddl$),
+(2, $ddl$COMMENT ON COLUMN dms.ResourceType.ResourceTypeId IS 'the first 4 bytes of the SHA-256 of {ProjectName}:{ResourceName}, so it is the same in every store'$ddl$),
+(2, $ddl$COMMENT ON COLUMN dms.ResourceType.ProjectName IS 'the project in references'$ddl$),
+(2, $ddl$COMMENT ON COLUMN dms.ResourceType.ResourceName IS 'the resource'$ddl$),
+(2, $ddl$COMMENT ON COLUMN dms.ResourceType.ResourceType IS '{ProjectName}.{ResourceName}; characters other than ASCII letters, digits, "." and "-" are replaced by "-"'$ddl$),
+(2, $ddl$COMMENT ON COLUMN dms.ResourceType.Options IS 'options of the resource; there are none yet'$ddl$),
+(2, $ddl$COMMENT ON COLUMN dms.ResourceType.UpdatedAt IS 'when the row was last written'$ddl$)
+) AS u (version, statement)
+WHERE u.version > from_version
+$upgrade$;
+COMMENT ON FUNCTION dms_internal.upgrade_ddl(integer) IS
+'the statements that change the core tables of this version to those of today, in order';
+
 -- Rows that belong to a document are deleted by triggers on dms.Document.  Foreign
 -- keys instead would cost a check for every insert, and for every delete a search
 -- in every root table of the schema.  A deploy passes the parts that depend on its
@@ -422,6 +466,12 @@ AS 'MODULE_PATHNAME', 'dms_plan_schema';
 COMMENT ON FUNCTION dms.plan_schema(json[]) IS
 'the DDL that deploying these ApiSchema files would run, one statement per row; runs nothing';
 
+CREATE FUNCTION dms.upgrade_store() RETURNS integer
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'dms_upgrade_store';
+COMMENT ON FUNCTION dms.upgrade_store() IS
+'brings the tables of a store that an older version of the extension made to the version of today, and returns it; changes nothing if they have it';
+
 CREATE FUNCTION dms.configure_store(options jsonb) RETURNS jsonb
 LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'dms_configure_store';
@@ -432,7 +482,7 @@ CREATE FUNCTION dms_internal.require_store() RETURNS void
 LANGUAGE C STABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'dms_require_store';
 COMMENT ON FUNCTION dms_internal.require_store() IS
-'raises an error that says what to do, if no schema is deployed';
+'raises an error that says what to do, if no schema is deployed, or if the store has another version';
 
 CREATE FUNCTION dms.instance_id() RETURNS uuid
 LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
@@ -1410,7 +1460,7 @@ VALUES
 ('writer', '{upsert_document, update_document, update_documents, delete_document,
 	idempotency_begin, idempotency_complete}',
 	'{}'),
-('admin', '{core_ddl, trigger_ddl, deploy_schema, plan_schema, configure_store,
+('admin', '{core_ddl, trigger_ddl, upgrade_ddl, upgrade_store, deploy_schema, plan_schema, configure_store,
 	stored_identities, resource_type_id, audit, audit_store, audit_scope, audit_rows, audit_references, audit_documents,
 	audit_edges, audit_identities, audit_descriptors, audit_members, audit_orphans, rebuild_edges, repair,
 	lock_identity_closure, recompute_identities, grant_access,

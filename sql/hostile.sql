@@ -87,6 +87,7 @@ SELECT outcome, document_uuid AS school FROM dms.upsert_document('CASCADE', 'SCH
 SELECT outcome FROM dms.upsert_document('Cascade', 'School', '{"schoolId": 10, "name": "North", "colorDescriptor": "uri://c#Red"}');
 SELECT outcome FROM dms.upsert_document('Cascade', 'School', '{"schoolId": 10, "name": "North", "colorDescriptor": "uri://c#Red"}');
 SELECT dms.configure_store('{"verifyEdges": true}');
+SELECT dms.upgrade_store() IS NOT NULL AS is_current;
 SELECT outcome, document_uuid AS session, document_id AS id
 FROM dms.upsert_document('Cascade', 'Session', '{"schoolReference": {"schoolId": 10}, "sessionName": "Fall"}') \gset
 \echo :outcome

@@ -20,6 +20,7 @@
 #include "engine/restrict.h"
 #include "engine/session.h"
 #include "engine/store.h"
+#include "engine/storerow.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "utils/guc.h"
@@ -57,19 +58,20 @@ SessionUser(void)
 }
 
 /*
- * Connect to SPI.  With the owner's rights, our own statements run as the owner
- * of the store and are exempt from forced policies, as the queries of foreign
- * keys are.  After an error, the end of the (sub)transaction restores the user.
+ * Connect to SPI with the rights of the caller or the owner, and with more flags of
+ * the security context.
  */
-void
-SessionBegin(Session *session, SessionRights rights)
+static void
+Connect(Session *session, SessionRights rights, int flags)
 {
 	session->rights = rights;
 	ForeignKeysForget();
 	GetUserIdAndSecContext(&session->saved_user, &session->saved_context);
+	if (flags != 0)
+		SetUserIdAndSecContext(session->saved_user, session->saved_context | flags);
 	if (rights == RIGHTS_OF_OWNER)
 		SetUserIdAndSecContext(StoreOwner(),
-							   session->saved_context |
+							   session->saved_context | flags |
 							   SECURITY_LOCAL_USERID_CHANGE |
 							   SECURITY_NOFORCE_RLS |
 							   SECURITY_RIGHTS_LENT);
@@ -81,6 +83,27 @@ SessionBegin(Session *session, SessionRights rights)
 		session->nowait_level = NowaitBegin();
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "could not connect to SPI");
+}
+
+/*
+ * Connect to SPI.  With the owner's rights, our own statements run as the owner
+ * of the store and are exempt from forced policies, as the queries of foreign
+ * keys are.  After an error, the end of the (sub)transaction restores the user.
+ * A store of another version is refused, whatever the rights.
+ */
+void
+SessionBegin(Session *session, SessionRights rights)
+{
+	if (StoreExists())
+		StoreRowRequireVersion();
+	Connect(session, rights, 0);
+}
+
+/* Connect with the rights of the owner, to upgrade a store of an older version. */
+void
+SessionBeginUpgrade(Session *session)
+{
+	Connect(session, RIGHTS_OF_OWNER, SECURITY_STORE_UPGRADE);
 }
 
 /* Disconnect from SPI, and restore the user and the settings. */

@@ -26,6 +26,7 @@ typedef struct Session
 extern void SessionInit(void);
 extern const char *SessionUser(void);
 extern void SessionBegin(Session *session, SessionRights rights);
+extern void SessionBeginUpgrade(Session *session);
 extern void SessionEnd(Session *session);
 
 #endif							/* DMS_SESSION_H */

@@ -51,8 +51,6 @@
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
-PG_FUNCTION_INFO_V1(dms_require_store);
-
 /* The extension, and the schema that its functions and our statements name. */
 #define EXTENSION_NAME "dms"
 #define SCHEMA_NAME "dms"
@@ -356,6 +354,17 @@ StoreCheckRelation(Oid relation, char kind, Oid owner_role)
 	ReleaseSysCache(tuple);
 }
 
+/* Returns true if a table is missing, and the upgrade that is under way may create it. */
+static bool
+IsYetToCome(StoreTableId id)
+{
+	Oid			user;
+	int			context;
+
+	GetUserIdAndSecContext(&user, &context);
+	return (context & SECURITY_STORE_UPGRADE) != 0 && FindTables() && !OidIsValid(table_oids[id]);
+}
+
 /* Returns the owner of dms.Document, after checking that all else fits that owner. */
 static Oid
 CheckOwner(void)
@@ -368,8 +377,9 @@ CheckOwner(void)
 	found = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
 	ReleaseSysCache(tuple);
 	for (int i = 0; i < STORE_TABLES; i++)
-		StoreCheckRelation(StoreTable(i), i == STORE_DOCUMENT_SEQUENCE ? RELKIND_SEQUENCE : RELKIND_RELATION,
-						   found);
+		if (!IsYetToCome(i))
+			StoreCheckRelation(StoreTable(i), i == STORE_DOCUMENT_SEQUENCE ? RELKIND_SEQUENCE : RELKIND_RELATION,
+							   found);
 	StoreCheckSchema(StoreSchema(), found);
 	return found;
 }
@@ -545,12 +555,4 @@ bool
 StoreLockNowait(void)
 {
 	return lock_nowait;
-}
-
-/* SQL function: raise an error that says what to do if there is no store. */
-Datum
-dms_require_store(PG_FUNCTION_ARGS)
-{
-	(void) StoreTable(STORE_DOCUMENT);
-	PG_RETURN_VOID();
 }

@@ -28,6 +28,12 @@ typedef enum StoreTableId
 	STORE_TABLES
 } StoreTableId;
 
+/*
+ * A flag of the security context: the store is being upgraded, and tables may be
+ * missing.  The end of a (sub)transaction clears it.
+ */
+#define SECURITY_STORE_UPGRADE (1 << 17)
+
 extern void StoreInit(void);
 extern Oid	StoreExtension(void);
 extern Oid	StoreSchema(void);

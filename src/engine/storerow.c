@@ -1,6 +1,11 @@
 /*
  * storerow.c
- *		The row of dms.Store: the store's generation and its own limits.
+ *		The row of dms.Store: the store's version, its generation and its own limits.
+ *
+ * The core tables are not members of the extension, so a database may have those
+ * of another version than the library: an older one after an update of the
+ * extension, or after restoring a dump.  The version in dms.Store tells, and every
+ * call checks it before it does anything else.
  *
  * Sessions keep models, plans and limits.  Whatever changes them raises the
  * generation in dms.Store, and sends an invalidation message for that table.  A
@@ -31,15 +36,19 @@
 #include "engine/store.h"
 #include "engine/storerow.h"
 #include "executor/tuptable.h"
+#include "fmgr.h"
 #include "utils/builtins.h"
 #include "utils/inval.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 #include "utils/uuid.h"
 
+PG_FUNCTION_INFO_V1(dms_require_store);
+
 /* The columns that sessions read. */
 enum
 {
+	COLUMN_STORE_VERSION,
 	COLUMN_INSTANCE_ID,
 	COLUMN_GENERATION,
 	COLUMN_MAX_CASCADE_SIZE,
@@ -54,6 +63,7 @@ static const struct
 	const char *name;
 	Oid			type;
 }			columns[COLUMNS] = {
+	[COLUMN_STORE_VERSION] = {"storeversion", TEXTOID},
 	[COLUMN_INSTANCE_ID] = {"instanceid", UUIDOID},
 	[COLUMN_GENERATION] = {"generation", INT8OID},
 	[COLUMN_MAX_CASCADE_SIZE] = {"maxcascadesize", INT4OID},
@@ -67,6 +77,7 @@ static const StoreLimits no_limits = {.idempotency_ttl = INT_MAX};
 /* The state of the store that models were loaded from. */
 typedef struct StoreState
 {
+	int			version;		/* 0: not known */
 	Oid			models;			/* dms.ResourceModel */
 	pg_uuid_t	instance;
 	int64		generation;
@@ -107,7 +118,26 @@ FindColumn(TupleDesc descriptor, int column)
 	RefuseTable(columns[column].name);
 }
 
-/* Take the state and the limits from the row. */
+/* Returns true if the library can work with core tables of a version. */
+static bool
+IsUsable(int version)
+{
+	return version == STORE_VERSION || version == 0;
+}
+
+/* Returns the number that a version begins with; 0 if there is none. */
+static int
+VersionNumber(Datum version)
+{
+	long		number = strtol(TextDatumGetCString(version), NULL, 10);
+
+	return number > 0 && number < PG_INT32_MAX ? (int) number : 0;
+}
+
+/*
+ * Take the state and the limits from the row.  Of a row of another version, only
+ * the version is taken: it may not have the other columns.
+ */
 static void
 TakeRow(TupleTableSlot *slot, StoreState *row, StoreLimits *set)
 {
@@ -116,7 +146,11 @@ TakeRow(TupleTableSlot *slot, StoreState *row, StoreLimits *set)
 	bool		isnull;
 
 	row->writer = DatumGetTransactionId(slot_getsysattr(slot, MinTransactionIdAttributeNumber, &isnull));
-	for (int i = 0; i < COLUMNS; i++)
+	values[COLUMN_STORE_VERSION] = slot_getattr(slot, FindColumn(slot->tts_tupleDescriptor, COLUMN_STORE_VERSION), &isnull);
+	row->version = isnull ? 0 : VersionNumber(values[COLUMN_STORE_VERSION]);
+	if (!IsUsable(row->version))
+		return;
+	for (int i = COLUMN_STORE_VERSION + 1; i < COLUMNS; i++)
 		values[i] = slot_getattr(slot, FindColumn(slot->tts_tupleDescriptor, i), &nulls[i]);
 	if (!nulls[COLUMN_INSTANCE_ID])
 		row->instance = *DatumGetUUIDP(values[COLUMN_INSTANCE_ID]);
@@ -191,11 +225,45 @@ ReadRow(void)
 	known = true;
 }
 
+/* Returns the version of the core tables; 0 if the row does not say. */
+int
+StoreRowVersion(void)
+{
+	ReadRow();
+	return state.version;
+}
+
+/* Returns true if the core tables are of an older version than the library. */
+bool
+StoreRowIsOlder(void)
+{
+	int			version = StoreRowVersion();
+
+	return version < STORE_VERSION && !IsUsable(version);
+}
+
+/*
+ * Raise an error that says what to do, if the core tables are of another version
+ * than the library.
+ */
+void
+StoreRowRequireVersion(void)
+{
+	ReadRow();
+	if (likely(IsUsable(state.version)))
+		return;
+	ReportError(PROBLEM_STORE_UNSAFE,
+				StoreRowIsOlder() ? "Call dms.upgrade_store()." :
+				"Install the version of the extension that made or upgraded the store.",
+				"the store has version %d, and this library works with version %d",
+				state.version, STORE_VERSION);
+}
+
 /* Returns a number that changes whenever loaded models may have become outdated. */
 uint64
 StoreRowGeneration(void)
 {
-	ReadRow();
+	StoreRowRequireVersion();
 	return state_number;
 }
 
@@ -203,13 +271,13 @@ StoreRowGeneration(void)
 const StoreLimits *
 StoreRowLimits(void)
 {
-	ReadRow();
+	StoreRowRequireVersion();
 	return &limits;
 }
 
 /* Insert the row of a new store. */
 void
-StoreRowInsert(const char *version)
+StoreRowInsert(void)
 {
 	pg_uuid_t	id;
 	Oid			types[] = {UUIDOID, TEXTOID};
@@ -217,7 +285,7 @@ StoreRowInsert(const char *version)
 
 	UuidV7(&id);
 	values[0] = UUIDPGetDatum(&id);
-	values[1] = CStringGetTextDatum(version);
+	values[1] = CStringGetTextDatum(psprintf("%d", STORE_VERSION));
 	(void) StatementExecuteWithArgs("INSERT INTO dms.Store (InstanceId, StoreVersion) VALUES ($1, $2)",
 									2, types, values, false);
 }
@@ -247,6 +315,16 @@ StoreRowRaise(void)
 	UpdateRow(RAISE_GENERATION, 0, NULL, NULL);
 }
 
+/* Record that the store has the version of the library now.  The gate must be closed. */
+void
+StoreRowUpgraded(void)
+{
+	Oid			types[] = {TEXTOID};
+	Datum		values[] = {CStringGetTextDatum(psprintf("%d", STORE_VERSION))};
+
+	UpdateRow(RAISE_GENERATION ", StoreVersion = $1", lengthof(types), types, values);
+}
+
 /* Change other columns as well, by assignments in which $1 are the options. */
 void
 StoreRowConfigure(const char *assignments, Jsonb *options)
@@ -255,4 +333,13 @@ StoreRowConfigure(const char *assignments, Jsonb *options)
 	Datum		values[] = {JsonbPGetDatum(options)};
 
 	UpdateRow(psprintf(RAISE_GENERATION ", %s", assignments), 1, types, values);
+}
+
+/* SQL function: raise an error that says what to do if there is no store, or one of another version. */
+Datum
+dms_require_store(PG_FUNCTION_ARGS)
+{
+	(void) StoreTable(STORE_DOCUMENT);
+	StoreRowRequireVersion();
+	PG_RETURN_VOID();
 }

@@ -10,6 +10,13 @@
 #include "utils/jsonb.h"
 
 /*
+ * The version of the core tables that this library works with.  A change of
+ * dms_internal.core_ddl() or of stored models raises it, and is a step of
+ * dms.upgrade_store() then.  Version 1 was stored as "1.0".
+ */
+#define STORE_VERSION 2
+
+/*
  * The limits that the owner set by dms.configure_store().  A limit that is not set
  * has the value that restricts nothing.
  */
@@ -21,10 +28,14 @@ typedef struct StoreLimits
 	int			idempotency_ttl;	/* at most this many seconds */
 } StoreLimits;
 
+extern bool StoreRowIsOlder(void);
+extern int	StoreRowVersion(void);
+extern void StoreRowRequireVersion(void);
 extern uint64 StoreRowGeneration(void);
 extern const StoreLimits *StoreRowLimits(void);
-extern void StoreRowInsert(const char *version);
+extern void StoreRowInsert(void);
 extern void StoreRowRaise(void);
+extern void StoreRowUpgraded(void);
 extern void StoreRowConfigure(const char *assignments, Jsonb *options);
 
 #endif							/* DMS_STOREROW_H */

@@ -23,10 +23,13 @@
 #include "postgres.h"
 
 /*
- * The form in which models are stored.  To be raised whenever it changes: a
- * library refuses models that were stored in another form.
+ * The form in which models are stored.  To be raised whenever it changes, with
+ * STORE_VERSION: a library refuses models that were stored in another form.  Those
+ * of older forms, down to the oldest one that is known, are converted by
+ * dms.upgrade_store().
  */
 #define MODEL_FORMAT 3
+#define OLDEST_MODEL_FORMAT 2
 
 /* Names of projects and resources: the width of the columns that hold them. */
 #define MODEL_MAX_NAME 256

@@ -669,9 +669,9 @@ RootNumber(const JNode *root, const char *name)
 	return ReadInt(node, name);
 }
 
-/* Refuse a text that is no model, or a model of another version of the library. */
+/* Refuse a text that is no model, or a model of a format that is older than the given one, or newer. */
 static void
-RequireFormat(const JNode *root, const JsonFault *fault)
+RequireFormat(const JNode *root, const JsonFault *fault, int oldest)
 {
 	int			format;
 
@@ -680,19 +680,16 @@ RequireFormat(const JNode *root, const JsonFault *fault)
 				(errcode(ERRCODE_DATA_CORRUPTED),
 				 errmsg("stored model is not readable: %s", root ? "not an object" : fault->message)));
 	format = RootNumber(root, "format");
-	if (format != MODEL_FORMAT)
+	if (format < oldest || format > MODEL_FORMAT)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_CORRUPTED),
 				 errmsg("stored model has the format %d instead of %d", format, MODEL_FORMAT),
 				 errhint("The store was deployed by another version of dms, or dms.ResourceModel was changed by hand.")));
 }
 
-/*
- * The model that a text describes, in the current memory context: completed,
- * and checked.
- */
-ResourceModel *
-ModelStoreFromJson(const char *text, int len)
+/* Read a model whose format is at least the given one. */
+static ResourceModel *
+ReadModel(const char *text, int len, int oldest)
 {
 	ResourceModel *model = palloc0(sizeof(ResourceModel));
 	JsonFault	fault;
@@ -704,9 +701,29 @@ ModelStoreFromJson(const char *text, int len)
 	MemoryContextSwitchTo(scratch);
 	root = JsonTreeParse(text, len, &fault);
 	MemoryContextSwitchTo(target);
-	RequireFormat(root, &fault);
+	RequireFormat(root, &fault, oldest);
 	ReadStruct(root, &resource_info, (char *) model, RootNumber(root, "kind") == RESOURCE_ABSTRACT);
 	MemoryContextDelete(scratch);
 	ModelSoundComplete(model);
 	return model;
+}
+
+/*
+ * The model that a text describes, in the current memory context: completed,
+ * and checked.
+ */
+ResourceModel *
+ModelStoreFromJson(const char *text, int len)
+{
+	return ReadModel(text, len, MODEL_FORMAT);
+}
+
+/*
+ * The same for a model that an older version of the library may have stored.
+ * What its format does not have is missing from the model.
+ */
+ResourceModel *
+ModelStoreFromOlder(const char *text, int len)
+{
+	return ReadModel(text, len, OLDEST_MODEL_FORMAT);
 }

@@ -12,6 +12,7 @@
 extern const char *ModelStoreKindName(int kind);
 extern char *ModelStoreToJson(const ResourceModel *model);
 extern ResourceModel *ModelStoreFromJson(const char *text, int len);
+extern ResourceModel *ModelStoreFromOlder(const char *text, int len);
 extern bool ModelStoreEqual(const ResourceModel *left, const ResourceModel *right);
 
 #endif							/* DMS_MODELSTORE_H */

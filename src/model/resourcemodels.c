@@ -16,6 +16,7 @@
 #include "model/modelstore.h"
 #include "model/resourcemodels.h"
 #include "utils/builtins.h"
+#include "utils/memutils.h"
 
 static const Oid text_types[] = {TEXTOID, TEXTOID, TEXTOID};
 
@@ -218,9 +219,34 @@ ResourceModelsEdgeSources(void)
 	return StatementRun(&find_edge_sources, NULL, NULL, true, 0);
 }
 
-/* Store a model, whose JSON is given. */
+/* Find all models, in load order.  Result: model. */
+uint64
+ResourceModelsAll(void)
+{
+	return StatementExecuteWithArgs("SELECT Model FROM dms.ResourceModel"
+									" ORDER BY LoadOrder, ProjectName COLLATE pg_catalog.\"C\", ResourceName COLLATE pg_catalog.\"C\"",
+									0, NULL, NULL, true);
+}
+
+/* The JSON of a model.  Fails unless exactly the same model can be loaded from it. */
+static char *
+StorableModel(const ResourceModel *model)
+{
+	MemoryContext scratch = AllocSetContextCreate(CurrentMemoryContext, "dms stored model",
+												  ALLOCSET_DEFAULT_SIZES);
+	char	   *json = ModelStoreToJson(model);
+	MemoryContext saved = MemoryContextSwitchTo(scratch);
+
+	if (!ModelStoreEqual(model, ModelStoreFromJson(json, strlen(json))))
+		elog(ERROR, "model of \"%s.%s\" cannot be stored", model->project, model->resource);
+	MemoryContextSwitchTo(saved);
+	MemoryContextDelete(scratch);
+	return json;
+}
+
+/* Store a model. */
 void
-ResourceModelsInsert(const ResourceModel *model, const char *json)
+ResourceModelsInsert(const ResourceModel *model)
 {
 	Oid			types[] = {TEXTOID, TEXTOID, TEXTOID, TEXTOID, TEXTOID, TEXTOID,
 	TEXTOID, TEXTOID, TEXTOID, BOOLOID, INT4OID, INT4OID, TEXTOID};
@@ -241,11 +267,27 @@ ResourceModelsInsert(const ResourceModel *model, const char *json)
 	values[9] = BoolGetDatum(model->can_change);
 	values[10] = Int32GetDatum(model->rank);
 	values[11] = Int32GetDatum(model->load_order);
-	values[12] = CStringGetTextDatum(json);
+	values[12] = CStringGetTextDatum(StorableModel(model));
 	if (SPI_execute_with_args("INSERT INTO dms.ResourceModel (ProjectName, ResourceName, ProjectEndpointName, EndpointName, Kind,"
 							  " TableSchema, TableName, MemberSchema, MemberTable, CanChange, IdentityRank, LoadOrder, Model)"
 							  " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9,"
 							  " $10, $11, $12, $13::pg_catalog.json)",
 							  lengthof(types), types, values, nulls, false, 0) < 0)
 		elog(ERROR, "could not store a model");
+}
+
+/* Replace the stored form of a model whose other columns stay the same. */
+void
+ResourceModelsReplace(const ResourceModel *model)
+{
+	Oid			types[] = {TEXTOID, TEXTOID, TEXTOID};
+	Datum		values[] = {CStringGetTextDatum(model->project), CStringGetTextDatum(model->resource),
+	CStringGetTextDatum(StorableModel(model))};
+
+	if (StatementExecuteWithArgs("UPDATE dms.ResourceModel SET Model = $3::pg_catalog.json"
+								 " WHERE ProjectName OPERATOR(pg_catalog.=) $1 AND ResourceName OPERATOR(pg_catalog.=) $2",
+								 lengthof(types), types, values, false) != 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("stored model of \"%s.%s\" has the name of another", model->project, model->resource)));
 }

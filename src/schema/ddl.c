@@ -8,11 +8,13 @@
  */
 #include "postgres.h"
 
+#include "catalog/namespace.h"
 #include "miscadmin.h"
 #include "schema/ddl.h"
 #include "schema/naming.h"
 #include "utils/builtins.h"
 #include "utils/hsearch.h"
+#include "utils/lsyscache.h"
 
 /* The width up to which a B-tree entry certainly fits into a page. */
 #define MAX_BTREE_LENGTH 255
@@ -30,6 +32,7 @@ typedef struct Writer
 	DdlPlan    *plan;
 	HTAB	   *names;
 	List	   *late;			/* foreign keys to tables that come later */
+	bool		missing_only;	/* pass over whole indexes that exist */
 } Writer;
 
 /* Make a statement of a plan. */
@@ -293,6 +296,13 @@ IsSearchedForNull(const ResourceModel *model, int column)
 	return false;
 }
 
+/* Returns true if there is a relation of this name. */
+static bool
+Exists(const char *schema, const char *name)
+{
+	return OidIsValid(get_relname_relid(name, get_namespace_oid(schema, false)));
+}
+
 /*
  * Write the index of a column, unless a key serves as one.  Text that may not
  * fit into a B-tree entry gets a hash index.  A B-tree has no entries for rows
@@ -314,6 +324,12 @@ WriteIndex	(Writer *writer, const ResourceModel *model, int table, int column)
 	wide = c->value.type == VALUE_TEXT &&
 		(c->value.max_length <= 0 || c->value.max_length > MAX_BTREE_LENGTH);
 	all = wide || c->required || (table == 0 && IsSearchedForNull(model, column));
+	if (writer->missing_only && Exists(t->schema, name))
+	{
+		if (all)
+			return;
+		Emit(writer, psprintf("DROP INDEX %s", Qualified(t->schema, name)));
+	}
 	ReserveName(writer, t->schema, name,
 				psprintf("the index of %s for %s", t->title, c->path));
 	Emit(writer, psprintf("CREATE INDEX %s ON %s%s (%s)%s", quote_identifier(name),
@@ -700,4 +716,23 @@ DdlPlanModels(const ModelSet *set)
 	writer->plan->clearing = ClearingOfModels(set);
 	writer->plan->truncated = TruncatedTables(set);
 	return writer->plan;
+}
+
+/*
+ * Plan the indexes that the tables of a stored model need by the rules of today,
+ * and do not have.  Those that were not partial in older stores, but are now, are
+ * created again.
+ */
+List *
+DdlPlanMissingIndexes(const ResourceModel *model)
+{
+	ModelSet	set = {.problems = ProblemNew(PROBLEM_SCHEMA_REFUSED)};
+	Writer	   *writer = NewWriter(&set);
+
+	writer->missing_only = true;
+	if (model->kind == RESOURCE_PLAIN || model->kind == RESOURCE_SCHOOL_YEAR)
+		for (int i = 0; i < model->ntables; i++)
+			WriteIndexes(writer, model, i);
+	hash_destroy(writer->names);
+	return writer->plan->statements;
 }

@@ -27,6 +27,7 @@ typedef struct DdlPlan
 
 extern DdlStatement *DdlStatementNew(const char *sql, bool creates_table);
 extern DdlPlan *DdlPlanModels(const ModelSet *set);
+extern List *DdlPlanMissingIndexes(const ResourceModel *model);
 extern const char *DdlColumnType(const ColumnModel *column);
 
 #endif							/* DMS_DDL_H */

@@ -379,22 +379,6 @@ RecordEdgeSources(const ModelSet *set)
 	}
 }
 
-/* The JSON of a model.  Fails unless exactly the same model can be loaded from it. */
-static char *
-StorableModel(const ResourceModel *model)
-{
-	MemoryContext scratch = AllocSetContextCreate(CurrentMemoryContext, "dms stored model",
-												  ALLOCSET_DEFAULT_SIZES);
-	char	   *json = ModelStoreToJson(model);
-	MemoryContext saved = MemoryContextSwitchTo(scratch);
-
-	if (!ModelStoreEqual(model, ModelStoreFromJson(json, strlen(json))))
-		elog(ERROR, "model of \"%s.%s\" cannot be stored", model->project, model->resource);
-	MemoryContextSwitchTo(saved);
-	MemoryContextDelete(scratch);
-	return json;
-}
-
 /* Deploy for the first time. */
 static void
 FirstDeploy(ApiSchema *schema, const char *hash)
@@ -406,15 +390,11 @@ FirstDeploy(ApiSchema *schema, const char *hash)
 	CheckLockCapacity(plan);
 	RunStatements(PlanStatements(plan), plan->tables);
 	RefuseObjectsOfOthers(schema);
-	StoreRowInsert(STORE_VERSION);
+	StoreRowInsert();
 	RecordEdgeSources(set);
 	DeployTypesRecord(set);
 	foreach(cell, set->entries)
-	{
-		const ResourceModel *model = ((ModelEntry *) lfirst(cell))->model;
-
-		ResourceModelsInsert(model, StorableModel(model));
-	}
+		ResourceModelsInsert(((ModelEntry *) lfirst(cell))->model);
 	RecordDeploy(schema, hash);
 	StoreRowRaise();
 	GrantsReapply();

@@ -10,7 +10,4 @@
 /* Version of the rules from ApiSchema to tables; part of every hash. */
 #define MAPPING_VERSION "1"
 
-/* Version of the core tables. */
-#define STORE_VERSION "1.0"
-
 #endif							/* DMS_DEPLOY_H */

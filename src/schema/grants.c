@@ -34,6 +34,7 @@
 #include "engine/snapshot.h"
 #include "engine/statement.h"
 #include "engine/store.h"
+#include "engine/storerow.h"
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "schema/grants.h"
@@ -359,6 +360,8 @@ dms_grant_access(PG_FUNCTION_ARGS)
 	CheckLevel(level);
 	StoreDeployLock();
 	deployed = StoreExists();
+	if (deployed)
+		StoreRowRequireVersion();
 	role_oid = get_role_oid(role, false);
 	is_owner = role_oid == (deployed ? StoreOwner() : GetUserId());
 	if (is_owner && strcmp(level, "admin") != 0)
