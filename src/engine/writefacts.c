@@ -14,8 +14,10 @@
  * changes (keyaccess.c notices that).  Changes that matter need a lock that
  * conflicts with that of a writer, and messages about them are processed when a lock
  * is taken.  So facts that are asked for after locking the table hold until the lock
- * is released.  Only the index that a foreign key points at may be replaced until the
- * other table is locked.
+ * is released.  There are two exceptions.  The index that a foreign key points at may
+ * be replaced until the other table is locked.  And an index that is built concurrently
+ * may become ready: PostgreSQL does not expect entries from transactions that have not
+ * seen that yet, but a later look may find a table that needs statements now.
  */
 #include "postgres.h"
 
