@@ -33,7 +33,7 @@ OBJS += $(addprefix src/engine/,attempt.o cursors.o datums.o foreignkey.o keyacc
 	store.o storedrows.o storerow.o tablewriter.o writefacts.o)
 OBJS += $(addprefix src/model/,edgename.o equalpaths.o jsonwrite.o modelcache.o modelsound.o modelstore.o \
 	resourcemodels.o resourcetypes.o value.o)
-OBJS += $(addprefix src/schema/,grants.o apiread.o apiresource.o apischema.o ddl.o deploy.o deploytypes.o jsonschema.o modelbind.o \
+OBJS += $(addprefix src/schema/,grants.o apiread.o apiresource.o apischema.o ddl.o ddltable.o deploy.o deploytypes.o jsonschema.o modelbind.o \
 	upgrade.o modelbuild.o modelcheck.o modelgraph.o modelset.o modeltables.o naming.o)
 OBJS += $(addprefix src/document/,body.o bodyrules.o descriptoruris.o document.o edges.o flatten.o identity.o idset.o \
 	identityread.o projection.o reconstitute.o referentialids.o references.o rows.o rowtables.o storedpage.o \

@@ -16,7 +16,7 @@
 #include "admin/introspect.h"
 #include "engine/session.h"
 #include "fmgr.h"
-#include "schema/ddl.h"
+#include "schema/ddltable.h"
 #include "utils/builtins.h"
 
 PG_FUNCTION_INFO_V1(dms_schema_diagram);

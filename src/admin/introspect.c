@@ -20,7 +20,7 @@
 #include "model/equalpaths.h"
 #include "model/modelstore.h"
 #include "model/resourcemodels.h"
-#include "schema/ddl.h"
+#include "schema/ddltable.h"
 #include "utils/builtins.h"
 #include "utils/json.h"
 #include "utils/memutils.h"

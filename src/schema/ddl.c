@@ -16,9 +16,6 @@
 #include "utils/hsearch.h"
 #include "utils/lsyscache.h"
 
-/* The width up to which a B-tree entry certainly fits into a page. */
-#define MAX_BTREE_LENGTH 255
-
 typedef struct NameEntry
 {
 	char		name[2 * NAMEDATALEN + 1];	/* schema.name; the hash key */
@@ -32,33 +29,28 @@ typedef struct Writer
 	DdlPlan    *plan;
 	HTAB	   *names;
 	List	   *late;			/* foreign keys to tables that come later */
-	bool		missing_only;	/* pass over whole indexes that exist */
+	const DdlTable *table;		/* the one that is being written; else NULL */
 } Writer;
 
 /* Make a statement of a plan. */
 DdlStatement *
-DdlStatementNew(const char *sql, bool creates_table)
+DdlStatementNew(const char *sql)
 {
-	DdlStatement *statement = palloc(sizeof(DdlStatement));
+	DdlStatement *statement = palloc0(sizeof(DdlStatement));
 
 	statement->sql = sql;
-	statement->creates_table = creates_table;
 	return statement;
 }
 
 /* Add a statement to the plan. */
-static void
+static DdlStatement *
 Emit(Writer *writer, const char *sql)
 {
-	writer->plan->statements = lappend(writer->plan->statements, DdlStatementNew(sql, false));
-}
+	DdlStatement *statement = DdlStatementNew(sql);
 
-/* Add a statement that creates a table. */
-static void
-EmitTable(Writer *writer, const char *sql)
-{
-	writer->plan->statements = lappend(writer->plan->statements, DdlStatementNew(sql, true));
-	writer->plan->tables++;
+	statement->table = writer->table;
+	writer->plan->statements = lappend(writer->plan->statements, statement);
+	return statement;
 }
 
 /* A qualified name, quoted as necessary. */
@@ -100,303 +92,108 @@ ReserveName(Writer *writer, const char *schema, const char *name,
 	return !found;
 }
 
-/* A column's type as SQL. */
-const char *
-DdlColumnType(const ColumnModel *column)
+/* Returns true if a table is created by this plan so far, or exists before it. */
+static bool
+IsCreated(Writer *writer, const char *schema, const char *name)
 {
-	const ValueModel *value = &column->value;
+	char		key[2 * NAMEDATALEN + 1] = {0};
+	const NameEntry *entry;
 
-	switch ((ValueType) value->type)
+	snprintf(key, sizeof(key), "%s.%s", schema, name);
+	entry = hash_search(writer->names, key, HASH_FIND, NULL);
+	return entry != NULL && entry->created;
+}
+
+/* Reserve the names of the indexes of keys, and count keys. */
+static void
+CountKey(Writer *writer, const DdlTable *table, const DdlKey *key)
+{
+	if (key->kind == KEY_FOREIGN)
 	{
-		case VALUE_TEXT:
-			return value->max_length > 0 ?
-				psprintf("varchar(%d)", value->max_length) : "text";
-		case VALUE_INT4:
-			return "integer";
-		case VALUE_INT8:
-			return "bigint";
-		case VALUE_NUMERIC:
-			return value->precision > 0 && value->scale >= 0 ?
-				psprintf("numeric(%d,%d)", value->precision, value->scale) : "numeric";
-		case VALUE_BOOL:
-			return "boolean";
-		case VALUE_DATE:
-			return "date";
-		case VALUE_TIME:
-			return "time(0) without time zone";
-		case VALUE_TIMESTAMP:
-			return "timestamp(0) with time zone";
+		writer->plan->foreign_keys++;
+		return;
 	}
-	return "text";
-}
-
-/* "a, b, c": the given columns of a table, or its first ones. */
-static char *
-ColumnList(const TableModel *table, const int *columns, int ncolumns)
-{
-	StringInfoData list;
-
-	initStringInfo(&list);
-	for (int i = 0; i < ncolumns; i++)
-		appendStringInfo(&list, "%s%s", i > 0 ? ", " : "",
-						 quote_identifier(table->columns[columns ? columns[i] : i].name));
-	return list.data;
-}
-
-/*
- * The table that the foreign key of a reference points at.  *key is its name
- * among the reserved ones.
- */
-static char *
-TargetTable(Writer *writer, const ReferenceModel *reference, char **key)
-{
-	const ModelEntry *target;
-	const char *schema = "dms";
-	const char *name = "descriptor";
-
-	if (!reference->descriptor)
-	{
-		target = ModelSetFind(writer->set, reference->project, reference->resource);
-		schema = reference->abstract ? target->model->member_schema : target->model->tables[0].schema;
-		name = reference->abstract ? target->model->member_table : target->model->tables[0].name;
-	}
-	*key = psprintf("%s.%s", schema, name);
-	return Qualified(schema, name);
-}
-
-/*
- * Add the foreign key of a reference: to the table if its target exists by
- * then, else as a statement of its own, later.
- */
-static void
-AppendReferenceKey(Writer *writer, StringInfo body, const TableModel *table,
-				   const ColumnModel *column, const ReferenceModel *reference)
-{
-	char	   *key;
-	char	   *target;
-	char		padded[2 * NAMEDATALEN + 1] = {0};
-	NameEntry  *entry;
-	char	   *constraint;
-
-	if (writer->set->problems->count > 0)
-		return;					/* the target may not be there */
-	target = TargetTable(writer, reference, &key);
-	constraint = psprintf("CONSTRAINT %s FOREIGN KEY (%s) REFERENCES %s (documentid)",
-						  quote_identifier(column->foreign_key),
-						  quote_identifier(column->name), target);
-	strlcpy(padded, key, sizeof(padded));
-	entry = hash_search(writer->names, padded, HASH_FIND, NULL);
-	if (entry != NULL && entry->created)
-		appendStringInfo(body, ",\n\t%s", constraint);
-	else
-		writer->late = lappend(writer->late,
-							   DdlStatementNew(psprintf("ALTER TABLE %s ADD %s",
-														Qualified(table->schema, table->name), constraint), false));
-	writer->plan->foreign_keys++;
-}
-
-/*
- * Add the foreign key of a collection or extension row to its parent row,
- * with which it is deleted.
- */
-static void
-AppendParentKey(Writer *writer, StringInfo body, const ResourceModel *model,
-				const TableModel *table)
-{
-	const TableModel *parent = &model->tables[table->parent];
-
-	appendStringInfo(body, ",\n\tCONSTRAINT %s FOREIGN KEY (%s) REFERENCES %s (%s) ON DELETE CASCADE",
-					 quote_identifier(NamePhysical(psprintf("%s_Parent_FK", table->title))),
-					 ColumnList(table, NULL, parent->nkeys),
-					 Qualified(parent->schema, parent->name),
-					 ColumnList(parent, NULL, parent->nkeys));
-	writer->plan->foreign_keys++;
-}
-
-/*
- * Add a unique key.  It is deferrable, because elements or documents may swap
- * values within one statement.  A missing value is a value here, so NULLs are
- * not distinct.
- */
-static void
-AppendUnique(Writer *writer, StringInfo body, const TableModel *table,
-			 const UniqueModel *unique)
-{
-	bool		nullable = false;
-
-	for (int i = 0; i < unique->ncolumns; i++)
-		nullable |= !table->columns[unique->columns[i]].required;
-	appendStringInfo(body, ",\n\tCONSTRAINT %s UNIQUE %s(%s) DEFERRABLE INITIALLY IMMEDIATE",
-					 quote_identifier(unique->name),
-					 nullable ? "NULLS NOT DISTINCT " : "",
-					 ColumnList(table, unique->columns, unique->ncolumns));
-	ReserveName(writer, table->schema, unique->name,
-				psprintf("a unique key of %s", table->title));
+	ReserveName(writer, table->schema, key->name,
+				psprintf(key->kind == KEY_PRIMARY ? "the primary key of %s" : "a unique key of %s", table->title));
 	writer->plan->indexes++;
 }
 
-/* Write CREATE TABLE with all constraints. */
+/*
+ * Write CREATE TABLE with all constraints.  A foreign key to a table that does not
+ * exist by then becomes a statement of its own, later.
+ */
 static void
-WriteTable(Writer *writer, const ModelEntry *entry, const TableModel *table)
+WriteTable(Writer *writer, const DdlTable *table)
 {
-	const ResourceModel *model = entry->model;
 	StringInfoData body;
-	char	   *key_name = NamePhysical(psprintf("%s_PK", table->title));
 	NameEntry  *name;
 	bool		found;
 
-	initStringInfo(&body);
-	appendStringInfo(&body, "CREATE TABLE %s (", Qualified(table->schema, table->name));
-	for (int i = 0; i < table->ncolumns; i++)
-		appendStringInfo(&body, "%s\n\t%s %s%s", i > 0 ? "," : "",
-						 quote_identifier(table->columns[i].name),
-						 DdlColumnType(&table->columns[i]),
-						 table->columns[i].required ? " NOT NULL" : "");
-	appendStringInfo(&body, ",\n\tCONSTRAINT %s PRIMARY KEY (%s)",
-					 quote_identifier(key_name), ColumnList(table, NULL, table->nkeys));
-	ReserveName(writer, table->schema, key_name, psprintf("the primary key of %s", table->title));
-	writer->plan->indexes++;
-	for (int i = 0; i < table->nuniques; i++)
-		AppendUnique(writer, &body, table, &table->uniques[i]);
-	if (table->parent >= 0)
-		AppendParentKey(writer, &body, model, table);
 	name = LookUpName(writer, table->schema, table->name, &found);
 	name->created = true;		/* so that it can refer to itself */
+	initStringInfo(&body);
+	appendStringInfo(&body, "CREATE TABLE %s (", DdlTableName(table));
 	for (int i = 0; i < table->ncolumns; i++)
-		if (table->columns[i].reference >= 0)
-			AppendReferenceKey(writer, &body, table, &table->columns[i],
-							   &model->references[table->columns[i].reference]);
+		appendStringInfo(&body, "%s\n\t%s", i > 0 ? "," : "", DdlColumnSql(&table->columns[i]));
+	for (int i = 0; i < table->nkeys; i++)
+	{
+		const DdlKey *key = &table->keys[i];
+		const char *sql = DdlKeySql(table, key);
+
+		CountKey(writer, table, key);
+		if (key->kind != KEY_FOREIGN || IsCreated(writer, key->target_schema, key->target_table))
+			appendStringInfo(&body, ",\n\t%s", sql);
+		else
+		{
+			DdlStatement *late = DdlStatementNew(psprintf("ALTER TABLE %s ADD %s", DdlTableName(table), sql));
+
+			late->table = table;
+			writer->late = lappend(writer->late, late);
+		}
+	}
 	appendStringInfoString(&body, "\n)");
-	EmitTable(writer, body.data);
+	Emit(writer, body.data)->creates_table = true;
+	writer->plan->tables++;
 }
 
-/* Returns true if the primary key or a unique key begins with this column. */
-static bool
-KeyLeadsWith(const TableModel *table, int column)
-{
-	if (column == 0)
-		return true;
-	for (int i = 0; i < table->nuniques; i++)
-		if (table->uniques[i].columns[0] == column)
-			return true;
-	return false;
-}
-
-/* Returns true if a query searches for documents that lack this column of the root table. */
-static bool
-IsSearchedForNull(const ResourceModel *model, int column)
-{
-	for (int i = 0; i < model->nqueries; i++)
-	{
-		const QueryModel *query = &model->queries[i];
-
-		if (query->tied && !query->equals[0].required && query->equals[0].column == column)
-			return true;
-	}
-	return false;
-}
-
-/* Returns true if there is a relation of this name. */
-static bool
-Exists(const char *schema, const char *name)
-{
-	return OidIsValid(get_relname_relid(name, get_namespace_oid(schema, false)));
-}
-
-/*
- * Write the index of a column, unless a key serves as one.  Text that may not
- * fit into a B-tree entry gets a hash index.  A B-tree has no entries for rows
- * without a value, unless queries search for them; hash indexes never have.
- */
+/* Write the indexes of a table that belong to no key. */
 static void
-WriteIndex	(Writer *writer, const ResourceModel *model, int table, int column)
+WriteIndexes(Writer *writer, const DdlTable *table)
 {
-	const TableModel *t = &model->tables[table];
-	const ColumnModel *c = &t->columns[column];
-	const char *quoted = quote_identifier(c->name);
-	char	   *name;
-	bool		wide;
-	bool		all;
-
-	if (KeyLeadsWith(t, column))
-		return;
-	name = NamePhysical(psprintf("%s_%s_IX", t->title, c->name));
-	wide = c->value.type == VALUE_TEXT &&
-		(c->value.max_length <= 0 || c->value.max_length > MAX_BTREE_LENGTH);
-	all = wide || c->required || (table == 0 && IsSearchedForNull(model, column));
-	if (writer->missing_only && Exists(t->schema, name))
+	for (int i = 0; i < table->nindexes; i++)
 	{
-		if (all)
-			return;
-		Emit(writer, psprintf("DROP INDEX %s", Qualified(t->schema, name)));
-	}
-	ReserveName(writer, t->schema, name,
-				psprintf("the index of %s for %s", t->title, c->path));
-	Emit(writer, psprintf("CREATE INDEX %s ON %s%s (%s)%s", quote_identifier(name),
-						  Qualified(t->schema, t->name), wide ? " USING hash" : "", quoted,
-						  all ? "" : psprintf(" WHERE %s IS NOT NULL", quoted)));
-	writer->plan->indexes++;
-}
+		const DdlIndex *index = &table->indexes[i];
+		const DdlColumn *column = &table->columns[index->column];
 
-/* Returns true if a query field asks for this column of the root table. */
-static bool
-IsQueried(const ResourceModel *model, int column)
-{
-	for (int i = 0; i < model->nqueries; i++)
-	{
-		const QueryModel *query = &model->queries[i];
-
-		for (int j = 0; j < query->npaths; j++)
-			if (query->paths[j].column == column)
-				return true;
-		for (int j = 0; j < query->nequals; j++)
-			if (query->equals[j].column == column)
-				return true;
-	}
-	return false;
-}
-
-/*
- * Write the indexes of a table: one per foreign key, which deletes of the
- * target search, and one per query field, except booleans, where an index
- * would not help.
- */
-static void
-WriteIndexes(Writer *writer, const ResourceModel *model, int table)
-{
-	const TableModel *t = &model->tables[table];
-
-	for (int i = t->nkeys; i < t->ncolumns; i++)
-	{
-		bool		scalar = t->columns[i].role == COLUMN_SCALAR;
-
-		if (!scalar || (table == 0 && IsQueried(model, i) &&
-						t->columns[i].value.type != VALUE_BOOL))
-			WriteIndex	(writer, model, table, i);
+		ReserveName(writer, table->schema, index->name,
+					psprintf("the index of %s for %s", table->title, column->comment));
+		Emit(writer, DdlIndexSql(DdlTableName(table), column->name, index, index->name, false));
+		writer->plan->indexes++;
 	}
 }
 
 /* Write comments that say which place of which document a table or column holds. */
 static void
-WriteComments(Writer *writer, const ModelEntry *entry, const TableModel *table)
+WriteComments(Writer *writer, const DdlTable *table)
 {
-	char	   *name = Qualified(table->schema, table->name);
-
-	Emit(writer, psprintf("COMMENT ON TABLE %s IS %s", name,
-						  quote_literal_cstr(psprintf("%s: %s", entry->place, table->scope_path))));
+	Emit(writer, psprintf("COMMENT ON TABLE %s IS %s", DdlTableName(table), quote_literal_cstr(table->comment)));
 	for (int i = 0; i < table->ncolumns; i++)
-	{
-		const ColumnModel *column = &table->columns[i];
-		const char *text = column->path;
+		Emit(writer, psprintf("COMMENT ON COLUMN %s.%s IS %s", DdlTableName(table),
+							  quote_identifier(table->columns[i].name),
+							  quote_literal_cstr(table->columns[i].comment)));
+}
 
-		if (text == NULL)
-			text = column->role == COLUMN_DOCUMENT ? "the document" :
-			i == table->nkeys - 1 ? "position in the array, from 0" :
-			"position of the element around it";
-
-		Emit(writer, psprintf("COMMENT ON COLUMN %s.%s IS %s", name,
-							  quote_identifier(column->name), quote_literal_cstr(text)));
-	}
+/* Write a table, unless its name is taken. */
+static void
+WriteWholeTable(Writer *writer, const DdlTable *table, const char *what)
+{
+	if (!ReserveName(writer, table->schema, table->name, what))
+		return;
+	writer->table = table;
+	WriteTable(writer, table);
+	WriteIndexes(writer, table);
+	WriteComments(writer, table);
+	writer->table = NULL;
 }
 
 /* Write the tables of one resource.  Descriptors share a core table. */
@@ -409,15 +206,9 @@ WriteResource(Writer *writer, const ModelEntry *entry)
 		return;
 	for (int i = 0; i < model->ntables; i++)
 	{
-		const TableModel *table = &model->tables[i];
-
 		CHECK_FOR_INTERRUPTS();
-		if (!ReserveName(writer, table->schema, table->name,
-						 psprintf("the table of %s at %s", entry->place, table->scope_path)))
-			continue;
-		WriteTable(writer, entry, table);
-		WriteIndexes(writer, model, i);
-		WriteComments(writer, entry, table);
+		WriteWholeTable(writer, DdlTableOf(writer->set, entry, i),
+						psprintf("the table of %s at %s", entry->place, model->tables[i].scope_path));
 	}
 }
 
@@ -426,34 +217,6 @@ static bool
 HasView(const ModelEntry *entry)
 {
 	return entry->model->kind == RESOURCE_ABSTRACT && entry->model->ntables > 0;
-}
-
-/*
- * Write the table that references to an abstract resource point at.  A
- * foreign key cannot point at a view, and one to dms.Document would accept
- * documents of any type.
- */
-static void
-WriteMemberTable(Writer *writer, const ModelEntry *entry)
-{
-	char	   *key_name = NamePhysical(psprintf("%s_Member_PK", entry->abstract->name));
-	char	   *name = Qualified(entry->model->member_schema, entry->model->member_table);
-	NameEntry  *reserved;
-	bool		found;
-
-	ReserveName(writer, entry->model->member_schema, entry->model->member_table,
-				psprintf("the member table of %s", entry->place));
-	reserved = LookUpName(writer, entry->model->member_schema, entry->model->member_table, &found);
-	reserved->created = true;
-	EmitTable(writer, psprintf("CREATE TABLE %s (\n\tdocumentid bigint NOT NULL,\n\tdiscriminator varchar(%d) NOT NULL,\n\tCONSTRAINT %s PRIMARY KEY (documentid)\n)",
-							   name, MODEL_MAX_DISCRIMINATOR, quote_identifier(key_name)));
-	ReserveName(writer, entry->model->member_schema, key_name,
-				psprintf("the key of the member table of %s", entry->place));
-	Emit(writer, psprintf("COMMENT ON TABLE %s IS %s", name,
-						  quote_literal_cstr(psprintf("%s: the documents of its subclasses", entry->place))));
-	Emit(writer, psprintf("COMMENT ON COLUMN %s.documentid IS 'the document'", name));
-	Emit(writer, psprintf("COMMENT ON COLUMN %s.discriminator IS 'its resource: {ProjectName}:{ResourceName}'", name));
-	writer->plan->indexes++;
 }
 
 /* Add one branch to an abstract resource's view. */
@@ -701,7 +464,8 @@ DdlPlanModels(const ModelSet *set)
 	foreach(cell, ordered)
 	{
 		if (HasView(lfirst(cell)))
-			WriteMemberTable(writer, lfirst(cell));
+			WriteWholeTable(writer, DdlTableOfMembers(lfirst(cell)),
+							psprintf("the member table of %s", ((ModelEntry *) lfirst(cell))->place));
 	}
 	foreach(cell, ordered)
 		WriteResource(writer, lfirst(cell));
@@ -718,21 +482,47 @@ DdlPlanModels(const ModelSet *set)
 	return writer->plan;
 }
 
+/* Returns true if there is a relation of this name. */
+static bool
+Exists(const char *schema, const char *name)
+{
+	return OidIsValid(get_relname_relid(name, get_namespace_oid(schema, false)));
+}
+
 /*
- * Plan the indexes that the tables of a stored model need by the rules of today,
- * and do not have.  Those that were not partial in older stores, but are now, are
- * created again.
+ * Add the statements for an index of a stored model's table, if it is missing.  One
+ * that was not partial in older stores, but is now, is created again.
  */
+static List *
+PlanMissingIndex(List *statements, const TableModel *table, const DdlIndex *index)
+{
+	char	   *name = Qualified(table->schema, table->name);
+
+	if (Exists(table->schema, index->name))
+	{
+		if (!index->partial)
+			return statements;
+		statements = lappend(statements, DdlStatementNew(psprintf("DROP INDEX %s", Qualified(table->schema, index->name))));
+	}
+	return lappend(statements, DdlStatementNew(DdlIndexSql(name, table->columns[index->column].name, index,
+														   index->name, false)));
+}
+
+/* Plan the indexes that the tables of a stored model need by the rules of today, and do not have. */
 List *
 DdlPlanMissingIndexes(const ResourceModel *model)
 {
-	ModelSet	set = {.problems = ProblemNew(PROBLEM_SCHEMA_REFUSED)};
-	Writer	   *writer = NewWriter(&set);
+	List	   *statements = NIL;
 
-	writer->missing_only = true;
-	if (model->kind == RESOURCE_PLAIN || model->kind == RESOURCE_SCHOOL_YEAR)
-		for (int i = 0; i < model->ntables; i++)
-			WriteIndexes(writer, model, i);
-	hash_destroy(writer->names);
-	return writer->plan->statements;
+	if (model->kind != RESOURCE_PLAIN && model->kind != RESOURCE_SCHOOL_YEAR)
+		return NIL;
+	for (int i = 0; i < model->ntables; i++)
+	{
+		int			n;
+		DdlIndex   *indexes = DdlTableIndexes(model, i, &n);
+
+		for (int j = 0; j < n; j++)
+			statements = PlanMissingIndex(statements, &model->tables[i], &indexes[j]);
+	}
+	return statements;
 }

@@ -7,12 +7,13 @@
 
 #include "postgres.h"
 
-#include "schema/modelset.h"
+#include "schema/ddltable.h"
 
 typedef struct DdlStatement
 {
 	const char *sql;
-	bool		creates_table;	/* of a resource */
+	const DdlTable *table;		/* that it creates a part of; or NULL */
+	bool		creates_table;
 } DdlStatement;
 
 typedef struct DdlPlan
@@ -25,9 +26,8 @@ typedef struct DdlPlan
 	int			foreign_keys;
 } DdlPlan;
 
-extern DdlStatement *DdlStatementNew(const char *sql, bool creates_table);
+extern DdlStatement *DdlStatementNew(const char *sql);
 extern DdlPlan *DdlPlanModels(const ModelSet *set);
 extern List *DdlPlanMissingIndexes(const ResourceModel *model);
-extern const char *DdlColumnType(const ColumnModel *column);
 
 #endif							/* DMS_DDL_H */

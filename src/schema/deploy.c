@@ -261,7 +261,7 @@ ResultStatements(void)
 	List	   *statements = NIL;
 
 	for (uint64 i = 0; i < SPI_processed; i++)
-		statements = lappend(statements, DdlStatementNew(ResultText(i, 1), false));
+		statements = lappend(statements, DdlStatementNew(ResultText(i, 1)));
 	return statements;
 }
 
