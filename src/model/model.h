@@ -50,7 +50,7 @@ typedef enum ResourceKind
 	RESOURCE_DESCRIPTOR,
 	RESOURCE_SCHOOL_YEAR,
 	RESOURCE_ABSTRACT
-}			ResourceKind;
+} ResourceKind;
 
 typedef enum ValueType
 {

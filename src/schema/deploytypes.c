@@ -16,14 +16,14 @@ typedef struct GivenId
 {
 	int32		id;
 	const ResourceModel *model;
-}			GivenId;
+} GivenId;
 
 /* A name that was given, and to which resource. */
 typedef struct GivenName
 {
 	char		name[2 * MODEL_MAX_NAME + 2];
 	const ResourceModel *model;
-}			GivenName;
+} GivenName;
 
 /* Report two resources with the same number. */
 static void
