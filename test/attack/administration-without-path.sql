@@ -1,4 +1,4 @@
--- Everything that takes the owner's rights, not the verbs alone.
+-- Not only the verbs take the owner's rights: so do deploys, repairs and other administration.
 -- expect: [x7] ERROR:  55000: function public.note\(\) behind table "dms.[a-z]*" has no search_path of its own
 \ir lib/store.sql
 \ir lib/careless.sql

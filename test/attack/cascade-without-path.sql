@@ -1,4 +1,5 @@
--- What a foreign key cascades to: a table of the owner's, or of another role's, whose triggers run as whoever owns it.
+-- A foreign key cascades to another table, of the owner or of another role, whose triggers then run as
+-- the owner of that table.
 -- expect: [own] ERROR:  55000: function public.note\(\) behind table "public.visit" has no search_path of its own
 -- expect: [other] ERROR:  55000: function theirs.note\(\) behind table "theirs.visit" has no search_path of its own
 -- expect: [update] ERROR:  55000: function public.note\(\) behind table "public.plan" has no search_path of its own

@@ -1,5 +1,6 @@
--- A trigger that waits for the end of the transaction runs when the rights of the owner are not lent any more: as the caller.  The owner of
--- the store gets the rights of whoever writes to it.  Rights of its own do not help: see ownership/deferred-definer.sql.
+-- A deferred trigger fires at the end of the transaction, when the owner's rights are no longer lent: it
+-- runs as the caller.  So the store's owner would gain the rights of everyone who writes.  SECURITY
+-- DEFINER does not help: see ownership/deferred-definer.sql.
 -- expect: [deferred x2] ERROR:  55000: function public.evil\(\) behind table "cascade.school" would run at the end of the transaction
 -- expect: [deferred] HINT:  Use it where nothing is deferrable
 -- expect: [cascaded] ERROR:  55000: function public.evil\(\) behind table "public.visit" would run at the end of the transaction

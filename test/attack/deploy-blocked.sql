@@ -1,4 +1,4 @@
--- A deploy queues behind other deploys, and not behind whoever takes a lock that is everybody's to take.
+-- A deploy waits for other deploys, but not for a role that holds a lock which any role can take.
 -- expect: ^t$
 \c - mallory
 BEGIN;

@@ -1,4 +1,5 @@
--- Who owns the database owns the schema of the extension, and could replace the tables of a store that another role deployed there.
+-- The owner of the database owns the extension's schema, and could replace the tables of a store that
+-- another role deployed there.
 -- expect: ERROR:  ZD422: .*
 -- expect: The database schema \\"dms\\" exists and belongs to the role \\"dbo\\"
 \c - dbo

@@ -1,4 +1,4 @@
--- Whatever else a write evaluates, for the rows or while it is planned.
+-- Everything else that a write evaluates, when it runs or when it is planned.
 -- expect: [default x3] ERROR:  55000: function public.careless\(\) behind table "[a-z.]*" has no search_path of its own
 -- expect: [generated x3] ERROR:  55000: function public.careless\(pg_catalog.text\) behind table "[a-z.]*" has no search_path of its own
 -- expect: [check x3] ERROR:  55000: function public.careless\(bigint\) behind table "[a-z.]*" has no search_path of its own
@@ -19,7 +19,7 @@
 \ir lib/store.sql
 \ir lib/careless.sql
 
--- Statements evaluate most.
+-- Most of it is evaluated only by statements.
 \c - postgres
 ALTER DATABASE :"DBNAME" SET dms.direct_access = off;
 \c - dbo
@@ -66,7 +66,7 @@ CREATE STATISTICS public.extra ON (name || public.careless()), schoolid FROM cas
 \ir lib/try.sql
 DROP STATISTICS public.extra;
 
--- The check of a foreign key is a statement, too, and is planned like one.
+-- The check of a foreign key is a statement, too, which is planned.
 \echo =referenced=
 CREATE INDEX extra ON cascade.school ((name || public.careless()));
 \ir lib/trap.sql
@@ -125,7 +125,7 @@ CREATE RULE extra AS ON INSERT TO cascade.school DO ALSO INSERT INTO public.sett
 \ir lib/try.sql
 DROP RULE extra ON cascade.school;
 
--- Without a statement, the check of a foreign key plans nothing: there is nothing to
+-- With direct access, the check of a foreign key plans nothing, so there is nothing to
 -- refuse.
 \echo =direct=
 \c - postgres

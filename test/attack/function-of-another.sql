@@ -1,4 +1,5 @@
--- A function of another role behind a table of the store would run with the owner's rights, whatever its search path.
+-- A function that belongs to another role, called by a trigger of a table of the store, would run with
+-- the owner's rights.  A safe search_path does not help.
 -- expect: ERROR:  55000: function public.helpful\(\) behind table "cascade.school" belongs to role "mallory", which does not have the rights that it would run with
 -- expect: HINT:  ALTER ROUTINE public.helpful\(\) OWNER TO dbo
 \ir lib/store.sql

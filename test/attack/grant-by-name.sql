@@ -1,4 +1,5 @@
--- Functions of others in the schema of the extension, with names of ours: a level gives no right on them.
+-- Other roles create functions in the extension's schema, with names of functions of the extension.  A
+-- level grants no privilege on them.
 -- expect: ERROR:  42501: permission denied for function resources
 -- expect: ERROR:  42501: permission denied for procedure get_document
 \c - dbo

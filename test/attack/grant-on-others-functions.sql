@@ -1,5 +1,5 @@
--- dms.grant_access() grants as the owner of the extension's functions, a superuser.  The statements came from a function that is found by
--- its name, and whoever owns the schema can put another in its place.
+-- dms.grant_access() grants as the owner of the extension's functions, a superuser.  It once ran
+-- statements that came from a function found by its name, which the schema's owner can replace.
 -- expect: ERROR:  55000: the schema of the extension is called "dmsx"
 CREATE FUNCTION public.of_the_superuser() RETURNS void LANGUAGE plpgsql SECURITY DEFINER
 	AS $$ BEGIN RAISE NOTICE 'pwned as %', current_user; END $$;

@@ -1,5 +1,6 @@
--- Helpers of the extension are in a schema of their own.  What they return is run as SQL with the rights of the owner of the store, so
--- nobody may replace them: not the owner of the database, who created the extension, and not by their names.
+-- Helper functions of the extension are in a schema of their own.  What they return is run as SQL with
+-- the rights of the store's owner, so no role may replace them, not even the owner of the database, who
+-- created the extension.
 -- expect: [owner of the extension x3] ERROR:  42501: must be owner of schema dms_internal
 -- expect: [owner of the extension x1] ERROR:  42501: permission denied for schema dms_internal
 -- expect: [owner of the extension x3] ERROR:  42501: must be owner of function
@@ -28,7 +29,7 @@ CREATE EXTENSION dms;
 \c - postgres
 CREATE EXTENSION dms;
 
--- Objects of other roles beside the real ones are not used.
+-- Objects of other roles in the same schema are not used.
 \echo =a fake beside it=
 \c - dbo
 DROP SCHEMA dms_internal CASCADE;

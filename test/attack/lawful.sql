@@ -1,4 +1,4 @@
--- No attack: what goes on working.
+-- Not an attack: what must continue to work.
 -- expect: [deployed by a role that a superuser becomes] ^inserted$
 -- expect: [a trigger] NOTICE:  00000: as dep for writer with pg_catalog, pg_temp
 -- expect: [a trigger] ^inserted$
@@ -73,7 +73,7 @@ SELECT outcome FROM dms.upsert_document('Cascade', 'School', '{"schoolId": 3, "n
 \echo =deletes=
 SELECT dms.delete_document(:'school');
 
--- What a statement does not run does not matter to it.
+-- Code that a statement does not run is not checked.
 \echo =not by the way=
 \c - dep
 CREATE FUNCTION app.careless() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN COALESCE(NEW, OLD); END';

@@ -1,10 +1,10 @@
--- Stored models as input: what the store's owner writes to dms.ResourceModel must
--- never hurt the server.  t/081_attack_models.pl fills the tables and calls
+-- Stored models are input: whatever the store's owner writes to dms.ResourceModel must
+-- not harm the server.  t/081_attack_models.pl fills the tables and calls
 -- attack.try() for each variant.
 CREATE SCHEMA attack;
 
 -- A resource whose model is changed, and documents to call verbs with: one that
--- is stored, the same with nothing but what is required, and one that is not.
+-- is stored, the same with required properties only, and one that is not stored.
 CREATE TABLE attack.target (
 	target integer PRIMARY KEY,
 	project text NOT NULL,
@@ -18,7 +18,7 @@ CREATE TABLE attack.target (
 	calls text[]
 );
 
--- The characters of the model that are replaced, and by what.
+-- The characters of the model that are replaced, and their replacement.
 CREATE TABLE attack.variant (
 	variant integer PRIMARY KEY,
 	target integer NOT NULL,
@@ -28,9 +28,9 @@ CREATE TABLE attack.variant (
 	replacement text NOT NULL
 );
 
--- What a call may answer when the model has another schema in mind than the
--- tables have: errors that say what does not fit.  Internal errors (XX000) and
--- errors of memory are not among them.
+-- Errors that a call may raise if the model and the tables do not match: those that
+-- say what does not match.  Internal errors (XX000) and out of memory are not
+-- among them.
 CREATE FUNCTION attack.is_fair(state text) RETURNS boolean LANGUAGE sql IMMUTABLE
 RETURN state = 'XX001' OR left(state, 2) IN ('22', '23', '27', '3F', '42', '44', '55', 'ZD') OR state = '54001';
 
@@ -67,7 +67,7 @@ RETURN ARRAY[
 	FROM (SELECT q FROM json_array_elements(t.model::json -> 'queries') AS q LIMIT 6) AS few
 );
 
--- Notes the calls of a target, whose document is stored.  Models of resources without
+-- Stores the calls for a target, whose document is stored.  Models of resources without
 -- documents are removed: no call uses them, but some calls read all models.
 CREATE PROCEDURE attack.prepare() LANGUAGE plpgsql AS $$
 DECLARE
@@ -84,9 +84,8 @@ BEGIN
 		WHERE d.ProjectName = m.ProjectName AND d.ResourceName = m.ResourceName);
 END $$;
 
--- Puts a variant of a model in the place of the model, makes all calls, and takes
--- everything back.  Returns what is not fair, and in how many calls the model
--- was refused.
+-- Replaces a model by a variant, makes all calls, and undoes everything.  Returns the
+-- errors that are not allowed, and the number of calls that refused the model.
 CREATE FUNCTION attack.try(n integer, OUT unfair text, OUT refused integer)
 LANGUAGE plpgsql AS $$
 DECLARE

@@ -1,4 +1,5 @@
--- The owner of the extension, of the store and of a level has a name that is more than a name where it is put into a text.
+-- The role that owns the extension and the store, and has a level, has a name that would end a quoted
+-- text.
 -- expect: odd names may, too
 -- expect: inserted
 \set odd 'o''dd"$$; SELECT ''pwned as me'' --'

@@ -1,5 +1,6 @@
--- The schema of the extension goes to another role after the deploy.  Whoever owns a schema can drop what is in it and put other tables
--- there; as long as the tables are the store's own, the schema must go back.
+-- After the deploy, the extension's schema is given to another role.  The owner of a schema can drop and
+-- replace the tables in it.  As long as the tables are the original ones, giving the schema back is
+-- enough.
 -- expect: [schema] ERROR:  55000: schema "dms" belongs to role "mallory", which does not have the rights of the store's owner
 -- expect: [schema] HINT:  ALTER SCHEMA dms OWNER TO dbo
 -- expect: [table] ERROR:  55000: table "dms.idempotencykeys" belongs to role "mallory", and not to the store's owner "dbo"

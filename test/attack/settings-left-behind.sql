@@ -1,4 +1,5 @@
--- Code of the store's owner changes settings of the caller's session: names that the caller then uses are found in the owner's schema.
+-- Code of the store's owner changes settings of the caller's session, so that names which the caller uses
+-- later are found in the owner's schema.
 -- expect: ^inserted$
 -- expect: ^safe "\$user", public$
 -- expect: ^updated$

@@ -1,5 +1,5 @@
--- Settings that protect the store are for superusers, and options of the store for its administrators: a writer, and the owner of the
--- database, can change neither, whenever and however they try.
+-- Only superusers can change settings that protect the store, and only its administrators the options of
+-- the store.  A writer or the owner of the database can change neither, in any way.
 -- expect: [writer x5] ERROR:  42501: permission denied to set parameter "dms\.
 -- expect: [writer x1] ERROR:  42501: permission denied for function configure_store
 -- expect: [writer x2] ERROR:  42501: permission denied for table store
@@ -37,7 +37,7 @@ SELECT dms.configure_store('{"maxCascadeSize": 0}');
 UPDATE dms.Store SET MaxCascadeSize = NULL;
 SELECT Generation FROM dms.Store FOR UPDATE;
 
--- A value that was set before its definition is known counts as much as one that is set later.
+-- A value that was set before the library is loaded is checked, too.
 \echo =before the library is loaded=
 \c - writer
 SET dms.max_cascade_size = 1000;

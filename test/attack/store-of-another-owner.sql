@@ -1,4 +1,5 @@
--- The same without renaming anything: a superuser's table in the schema of the extension, and the rest made by who owns the schema.
+-- The same without renaming: the extension's schema has one table of a superuser, and its owner creates
+-- the other ones.
 -- expect: ERROR:  55000: table "dms.referenceedge" belongs to role "dbo", and not to the store's owner "postgres"
 \c - dbo
 CREATE EXTENSION dms;

@@ -1,5 +1,5 @@
--- The role that writes run as was the owner of whatever is called dms.document: here of a table that a superuser made long ago, in a schema
--- that was renamed.
+-- Writes once ran as the owner of any relation called dms.document: here a table that a superuser
+-- created long ago, in a schema that was renamed.
 -- expect: ERROR:  55000: the schema of the extension is called "dmsx"
 CREATE TABLE public.document (id int);
 \c - dbo

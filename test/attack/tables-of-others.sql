@@ -1,4 +1,4 @@
--- A table of another role in the place of a resource's, or of a core table.
+-- A table of another role replaces the table of a resource, or a core table.
 -- expect: [resource] ERROR:  55000: table "cascade.school" belongs to role "mallory", and not to the store's owner "dbo"
 -- expect: [member] ERROR:  55000: table "cascade.organization_member" belongs to role "mallory", and not to the store's owner "dbo"
 -- expect: [schema] ERROR:  55000: schema "cascade" belongs to role "mallory", which does not have the rights of the store's owner
@@ -43,7 +43,7 @@ ALTER TABLE dms.edgesource OWNER TO mallory;
 \c - writer
 SELECT outcome FROM dms.upsert_document('Cascade', 'School', '{"schoolId": 2, "name": "Two"}');
 
--- All of it can go to another role, together.
+-- The whole store can be given to another role.
 \echo =reassigned=
 \c - postgres
 ALTER TABLE dms.edgesource OWNER TO dbo;

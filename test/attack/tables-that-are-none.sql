@@ -1,4 +1,5 @@
--- Something else in the place of a core table: the owner's rights are for ordinary tables of one owner.
+-- Something else replaces a core table.  The owner's rights are lent only for ordinary tables of one
+-- owner.
 -- expect: [view] ERROR:  55000: "dms.idempotencykeys" is not an ordinary table
 -- expect: [materialized view] ERROR:  55000: "dms.idempotencykeys" is not an ordinary table
 -- expect: [foreign table] ERROR:  55000: "dms.idempotencykeys" is not an ordinary table

@@ -1,4 +1,5 @@
--- A search path that does not name pg_temp has it in front; and one with a schema of others finds what they put there.
+-- A search_path that does not name pg_temp searches it first.  One with a schema that others can create
+-- objects in finds those objects.
 -- expect: [x3] ERROR:  55000: function public.note\(\) behind table "cascade.school" has a search_path that is not safe: pg_temp must be the last schema of it
 -- expect: not safe: schema "shared" in it belongs to role "mallory"
 -- expect: not safe: other roles may create objects in schema "shared" of it
@@ -39,7 +40,8 @@ CREATE FUNCTION shared.lower(varchar) RETURNS text LANGUAGE plpgsql AS
 	$$ BEGIN RAISE NOTICE 'pwned as %', current_user; RETURN 'x'; END $$;
 SELECT outcome FROM dms.upsert_document('Cascade', 'School', '{"schoolId": 2, "name": "Two"}');
 
--- A schema that others cannot create in is safe, and so is one whose owner has the rights of the store's owner.
+-- A schema is safe if nobody else can create objects in it, or only roles that have the rights of the
+-- store's owner.
 \c - postgres
 DROP SCHEMA shared CASCADE;
 CREATE SCHEMA shared;

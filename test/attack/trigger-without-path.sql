@@ -1,4 +1,4 @@
--- A trigger of the owner's ran as the owner with the caller's search path, and found the caller's tables.
+-- The owner's trigger once ran as the owner with the caller's search_path, and found the caller's tables.
 -- expect: [x3] ERROR:  55000: function public.note\(\) behind table "cascade.school" has no search_path of its own
 -- expect: HINT:  ALTER FUNCTION public.note\(\) SET search_path = pg_catalog, pg_temp
 \ir lib/store.sql

@@ -1,4 +1,4 @@
--- A session that has everything in its caches notices what changes: one session throughout.
+-- A session that has cached everything notices changes.  One session runs the whole script.
 -- expect: [renamed] ERROR:  55000: the schema of the extension is called "dmsx"
 -- expect: [replaced x3] ERROR:  55000: the schema of the extension is called "dmsx"
 -- expect: [back] ^updated$

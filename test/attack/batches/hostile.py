@@ -2,10 +2,10 @@
 """Every SQL function with hostile arguments, and random documents through all verbs.
 
 One session calls each function of the extension with NULLs, odd arrays, deep and large
-JSON, numbers out of range, names of what is there and of what is not.  Timeouts,
-cancels, a small stack and no temporary files interrupt the calls half way.  No call may
-end the server, end with an internal error (XX000), or leave the session unable to write;
-after all of it the store must be sound.
+JSON, numbers out of range, names that exist and names that do not.  Timeouts,
+cancels, a small stack and a limit on temporary files interrupt the calls.  No call may
+crash the server, raise an internal error (XX000), or leave the session unable to write.
+At the end, the store must be consistent.
 
   hostile.py --calls 2000 --seed 1 [--large] [--database attack]
 """
@@ -22,7 +22,7 @@ import psycopg2
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import storm
 
-# Functions that must not be called at random, since they change the store for all.
+# Functions that are not called at random, because they change the whole store.
 LEFT_OUT = {'document_before_delete', 'idempotencykeys_created_at', 'grant_access'}
 
 NUMBERS = ('0', '-0', '1e400', '-1e-400', '1e2147483648', '9223372036854775808', '0.' + '0' * 50 + '1', '01', '+1', '.5',
@@ -55,7 +55,7 @@ class Fuzz:
         return '{' + ','.join('%s:%s' % (json.dumps(n), self.json_value(depth + 1)) for n in names) + '}'
 
     def spoil(self, body):
-        """A body with one value replaced."""
+        """Returns a body with one value replaced."""
         text = json.dumps(body)
         tree = json.loads(text)
         places = []
@@ -139,7 +139,7 @@ class Fuzz:
         return self.text().replace('\0', '')
 
     def array(self, kind):
-        """The text of an array, with odd bounds, dimensions and NULLs."""
+        """Returns the text of an array with odd bounds, dimensions and NULLs."""
         r = self.random.random()
         n = self.pick(0, 1, 2, 3, 4, 5000 if r < 0.02 and kind in ('uuid', 'bigint') else 2)
         elements = []
@@ -191,7 +191,7 @@ class Attack:
         print('BROKEN:', text[:3000], flush=True)
 
     def look(self):
-        """What is there now."""
+        """Reads what is stored now."""
         rows = self.query('SELECT documentuuid::text, documentid, dms.get_document(documentuuid) FROM dms.document LIMIT 60')
         self.fuzz.uuids = [r[0] for r in rows]
         self.fuzz.numbers = [r[1] for r in rows]
@@ -253,7 +253,7 @@ class Attack:
                     pass
 
     def verbs(self):
-        """Random documents through the verbs, and several in one call."""
+        """Writes random documents with all verbs, and several in one call."""
         f = self.fuzz
         kinds = list(storm.TYPES) + [storm.DESCRIPTOR]
         which = self.random.randrange(4)
@@ -270,7 +270,7 @@ class Attack:
                      ['{%s}' % ','.join(uuids)] + bodies)
 
     def alive(self):
-        """The session can still write and read."""
+        """Checks that the session can still write and read."""
         try:
             self.query('SELECT dms.upsert_document(%s, %s, %s::json)', 'Attack', 'N',
                        json.dumps(dict(noteId='alive', title='t%d' % self.random.randrange(1000))))

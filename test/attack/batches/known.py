@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Weaknesses that are known and not mended, each with its timeline.
+"""Known weaknesses that are not fixed, each with its timeline.
 
-Prints what each leads to now; a result that is not the known one is a reason to mend the
-documentation and this script.  Needs a server built with FAULTS=1.
+Prints the result of each.  If one differs from the known result, the documentation and this
+script have to change.  Needs a server built with FAULTS=1.
 
   known.py [--database attack]
 """
@@ -21,7 +21,7 @@ from storm import PROJECT
 
 
 class Call(threading.Thread):
-    """A statement of a session of its own, which may have to wait."""
+    """Runs a statement in a session of its own, which may have to wait."""
 
     def __init__(self, database, pause, sql, *args):
         super().__init__(daemon=True)
@@ -75,7 +75,7 @@ class Known:
         self.surprises += found != known
 
     def upsert_and_rename(self):
-        """An upsert keeps the lock on a document that has another name by now, and waits for the name."""
+        """An upsert keeps the lock on a document that was renamed meanwhile, and waits for the old name."""
         z, x = self.uuid('A', 'name', 'a0'), self.uuid('A', 'name', 'a1')
         self.query('SELECT dms.update_document(%s, %s)', x, json.dumps(dict(name='a1', peerReference=dict(name='a0'))))
         self.hold('before_self_lock')
@@ -89,7 +89,7 @@ class Known:
         self.tell('an upsert and a rename that do not cross deadlock', '40P01' in (upsert.end(), rename.end()), True)
 
     def batch_and_rename(self):
-        """A call locks its documents by id, a rename its own before those that refer to it."""
+        """A call locks its documents in order of ids, a rename its document before the referring ones."""
         self.query('SELECT dms.upsert_document(%s, %s, %s)', PROJECT, 'A', json.dumps(dict(name='late')))
         a, n = self.uuid('A', 'name', 'late'), self.uuid('N', 'noteId', 'n0')
         self.query('SELECT dms.update_document(%s, %s)', n, json.dumps(dict(noteId='n0', aReference=dict(name='late'))))
@@ -101,7 +101,7 @@ class Known:
         self.tell('a call that renames nothing and a rename deadlock', '40P01' in (batch.end(), rename.end()), True)
 
     def etag_moves_alone(self):
-        """A rename bumps who referred to it when it looked, although the reference is gone."""
+        """A rename bumps a document that referred to it at first, although the reference is gone."""
         self.query('SELECT dms.upsert_document(%s, %s, %s)', PROJECT, 'A', json.dumps(dict(name='alone')))
         a, n = self.uuid('A', 'name', 'alone'), self.uuid('N', 'noteId', 'n1')
         self.query('SELECT dms.update_document(%s, %s)', n, json.dumps(dict(noteId='n1', aReference=dict(name='alone'))))
@@ -114,7 +114,7 @@ class Known:
         self.tell('an etag moves although the body does not', moved, 1)
 
     def names_of_followers(self):
-        """An update of one document names what follows it as it was, and stores what it will be."""
+        """An update of one document takes the old names of documents that follow it, and stores the new ones."""
         self.query('SELECT dms.upsert_document(%s, %s, %s)', PROJECT, 'A', json.dumps(dict(name='root')))
         self.query('SELECT dms.upsert_document(%s, %s, %s)', PROJECT, 'B', json.dumps(dict(code='b', aReference=dict(name='root'))))
         a = self.uuid('A', 'name', 'root')

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""One session that goes on for long, while its world changes.
+"""One long session, while tables and models change.
 
 Tens of thousands of calls, with errors among them, must not let the session's memory
 grow.  Tables that are altered, dropped, renamed or replaced by views under the session,
 and stored models that are changed, may make calls fail, but never with a crash or an
-internal error, and never write something wrong.  Large calls must stay linear.
+internal error, and never write wrong rows.  The time of large calls must grow linearly.
 
   session.py --calls 3000 --documents 1000 [--database attack]
 """
@@ -36,7 +36,7 @@ class Attack:
             return cursor.fetchall() if cursor.description else None
 
     def attempt(self, sql, *args):
-        """The SQLSTATE of a call, or None."""
+        """Returns the SQLSTATE of a call, or None."""
         try:
             self.query(sql, *args)
             return None
@@ -178,7 +178,7 @@ class Attack:
         return codes
 
     def from_outside(self, sql, n, a, body):
-        """The same by another session, while this one has an open transaction or none."""
+        """Makes the same changes in another session, while this one has an open transaction or none."""
         self.owner.autocommit = False
         try:
             self.query("SET LOCAL lock_timeout = '500ms'", owner=True)

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 """Many sessions write few documents, mostly several in one call.
 
-The schema has all that makes names move: references to documents of the same type,
-to documents that follow the one that refers, to an abstract resource whose subclasses
-can be renamed, to descriptors that can be, diamonds, collections, three levels of
-identities.  Nothing here is taken from the product or its tests: the schema, the
-names that a call leads to, UUIDv5 and the joins are computed below.
+The schema has everything that makes names change: references to documents of the same
+type, to documents whose identity depends on the referring one, to an abstract resource
+whose subclasses can be renamed, to descriptors that can be renamed, diamonds,
+collections, three levels of identities.  Nothing here is taken from the extension or its
+other tests: the schema, the names after a call, UUIDv5 and the joins are computed below.
 
 Every transaction reads what it has written before it commits, and compares it with
-what it sent: behind the locks of a call no name may move.  Every body that anybody
-reads is remembered by its etag.  At the end the ReferentialIds are computed from the
-bodies, and dms.audit() must have nothing to say.
+what it sent: no name may change after a call has taken its locks.  Every body that a
+session reads is remembered by its etag.  At the end the ReferentialIds are computed from
+the bodies, and dms.audit() must not find anything.
 
   storm.py --seconds 20 --sessions 6 --seed 1 [--delay 3] [--database attack]
 """
@@ -73,7 +73,7 @@ NAMESPACE = 'uri://attack'
 
 
 def identity_paths(kind):
-    """Paths of an identity, with the type of each value, in the schema's order."""
+    """Returns the paths of an identity, with the type of each value, in the order of the schema."""
     if kind == DESCRIPTOR:
         return [('$.descriptor', 'string')]
     if kind in ABSTRACT:
@@ -89,7 +89,7 @@ def identity_paths(kind):
 
 
 def members(kind):
-    """Members of a reference to a type: distinct names, made of its identity's paths."""
+    """Returns the members of a reference to a type: distinct names, made from its identity paths."""
     return [(path[2:].replace('Reference.', '_'), t) for path, t in identity_paths(kind)]
 
 
@@ -191,7 +191,7 @@ def uuid5(text):
 
 
 def name_of(kind, body):
-    """The values that identify a body, in the order of identity_paths()."""
+    """Returns the values that identify a body, in the order of identity_paths()."""
     if kind == DESCRIPTOR:
         return ('%s#%s' % (body['namespace'], body['codeValue']),)
     values = []
@@ -204,7 +204,7 @@ def name_of(kind, body):
 
 
 def canonical(kind, name):
-    """The key of a name: descriptors know no case."""
+    """Returns the key of a name: descriptors are case-insensitive."""
     return (kind,) + tuple(v.lower() if isinstance(v, str) and v.startswith(NAMESPACE) else v for v in name)
 
 
@@ -217,21 +217,21 @@ def referential_ids(kind, name):
 
 
 def refer(target, name):
-    """A reference that names this."""
+    """Returns a reference with this name."""
     if target == DESCRIPTOR:
         return name[0]
     return {n: v for (n, _), v in zip(members(target), name)}
 
 
 def named_by(target, reference):
-    """The name that a reference has."""
+    """Returns the name that a reference has."""
     if target == DESCRIPTOR:
         return (reference,)
     return tuple(reference[n] for n, _ in members(target))
 
 
 def references_of(kind, body):
-    """All references in a body: (target, part of the identity, container, key)."""
+    """Returns all references in a body: (target, part of the identity, container, key)."""
     if kind == DESCRIPTOR:
         return
     for prop, target, identity, collection in TYPES[kind][4]:
@@ -247,7 +247,7 @@ def concrete(target):
 
 
 class World:
-    """What one snapshot of the store says."""
+    """Reads the store in one snapshot."""
 
     def __init__(self, rows):
         self.documents = {}
@@ -263,7 +263,7 @@ class World:
         return [u for u, (k, _, _) in self.documents.items() if k in kinds]
 
     def follow(self, changed):
-        """The bodies of all documents after those of a call are written: {uuid: body}."""
+        """Returns the bodies of all documents after those of a call are written: {uuid: body}."""
         bodies = {u: json.loads(json.dumps(changed.get(u, self.documents[u][1]))) for u in self.documents}
         targets = {}
         for u in self.documents:
@@ -340,7 +340,7 @@ class Session(threading.Thread):
         return n if key_type == 'number' else '%s%d' % (kind.lower(), n)
 
     def some_name(self, world, bodies, target):
-        """A name to refer by: what a document will be called, or is called now, or any."""
+        """Returns a name for a reference: the new or the current name of a document, or any name."""
         found = world.of(*concrete(target))
         if not found:
             return None
@@ -356,7 +356,7 @@ class Session(threading.Thread):
             body[TYPES[kind][2]] = self.fresh_key(kind)
 
     def rewrite(self, world, bodies, kind, body, also_identity):
-        """Let a body refer to other things."""
+        """Changes the references of a body."""
         if kind == DESCRIPTOR:
             return
         if self.random.random() < 0.5:
@@ -380,7 +380,7 @@ class Session(threading.Thread):
                 body[prop] = name
 
     def new_bodies(self, world, uuids):
-        """Bodies for a call: some renamed, the others following or referring to them."""
+        """Returns bodies for a call: some are renamed, the others depend on them or refer to them."""
         changed = {}
         swap = self.random.random() < 0.3
         keys = [u for u in uuids if world.documents[u][0] in TYPES and TYPES[world.documents[u][0]][1]]
@@ -396,7 +396,7 @@ class Session(threading.Thread):
             for u in uuids:
                 if self.random.random() < 0.4:
                     self.rename(world.documents[u][0], changed[u])
-        # What the documents of the call refer to follows, too.
+        # References of the call get the new names of their targets.
         for _ in range(3):
             bodies = world.follow(changed)
             for u in uuids:
@@ -417,7 +417,7 @@ class Session(threading.Thread):
     # Operations; each returns what was written: [(uuid, body, etag)].
 
     def inside(self, world):
-        """A note comes to refer to a document of the call, or to a name that may come into it."""
+        """Lets a note refer to a document of the call, or to a name that such a document may get."""
         if not world.of('A') or not world.of('N'):
             return []
         to = self.random.choice(world.of('A'))
@@ -437,7 +437,7 @@ class Session(threading.Thread):
         return [(u, changed[u], etag) for _, u, etag in rows]
 
     def rename_a(self, world):
-        """Rename one document, or let two swap their names."""
+        """Renames one document, or swaps the names of two."""
         found = world.of('A')
         uuids = self.random.sample(found, min(len(found), self.random.choice((1, 1, 2))))
         changed = {u: json.loads(json.dumps(world.documents[u][1])) for u in uuids}
@@ -474,7 +474,7 @@ class Session(threading.Thread):
         kind = world.documents[uuid][0]
         body = self.new_bodies(world, [uuid])[uuid]
         if name_of(kind, body) != name_of(kind, world.documents[uuid][1]):
-            # Updates of one document name what follows it as it was: see the README.
+            # Updates of one document take the old names of documents that follow it: see the README.
             for follower in ('favoriteReference', 'kReference'):
                 body.pop(follower, None)
         self.log.append(('put', uuid, body))
@@ -542,7 +542,7 @@ class Session(threading.Thread):
         return []
 
     def raw_rename(self, world):
-        """Rename by statements of one's own, as doc/concurrency.md tells."""
+        """Renames with own statements, as described in doc/concurrency.md."""
         found = world.of('A')
         if not found:
             return
@@ -579,7 +579,7 @@ class Session(threading.Thread):
             found = int(stored.pop('_etag'))
             stored.pop('_lastModifiedDate')
             stored.pop('id')
-            # Descriptors know no case, and the stored one stays.
+            # Descriptors are case-insensitive, and the stored case is kept.
             if json.dumps(stored, sort_keys=True).lower() != json.dumps(body, sort_keys=True).lower():
                 raise Broken('sent and stored differ: %s\n  sent   %s\n  stored %s\n  log %s' % (
                     uuid, json.dumps(body, sort_keys=True), json.dumps(stored, sort_keys=True), json.dumps(self.log)))

@@ -1,4 +1,4 @@
--- Functions of the owner's that trust the search path, for all kinds of places.
+-- Functions of the owner that depend on the search_path, for all places that can call one.
 CREATE TABLE public.log (line text);
 CREATE TABLE public.settings AS SELECT 'x' AS value;
 CREATE FUNCTION public.careless() RETURNS text LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN (SELECT value FROM settings); END';

@@ -1,4 +1,4 @@
--- A store of dbo's, and somebody who may write to it.
+-- A store that belongs to dbo, and a role that may write to it.
 \c - dbo
 SET client_min_messages = warning;
 CREATE EXTENSION dms;

@@ -1,5 +1,5 @@
--- A caller's temporary table and view in the places of the owner's: whoever inserts into the one or reads the other evaluates a function of
--- the caller's.
+-- A temporary table and a temporary view of the caller, with the names of objects of the owner.  Inserting
+-- into the table, or reading the view, evaluates a function of the caller.
 \c - writer
 CREATE FUNCTION pg_temp.trap() RETURNS text LANGUAGE plpgsql AS
 	$$ BEGIN RAISE NOTICE 'pwned as %', current_user; RETURN 'x'; END $$;

@@ -1,4 +1,4 @@
--- A superuser audits a store whose owner gave a member table a name that ends a text.
+-- A superuser audits a store whose owner gave a member table a name that would end a quoted text.
 -- expect: ^audited$
 \ir ../lib/store.sql
 CREATE FUNCTION cascade.e() RETURNS text LANGUAGE plpgsql AS

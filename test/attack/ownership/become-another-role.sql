@@ -1,4 +1,5 @@
--- The owner's trigger becomes whoever is connected, by all ways to set a role; and the role is still the owner's in what it calls.
+-- The owner's trigger tries every way to become the session user.  Functions that it calls still run as
+-- the owner.
 -- expect: [x6] ERROR:  42501: cannot set parameter "(role|session_authorization)" within security-(definer|restricted)
 -- expect: ^safe postgres$
 \ir ../lib/store.sql

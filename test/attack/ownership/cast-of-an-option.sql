@@ -1,5 +1,6 @@
--- The owner of the store gives an option of dms.Store a type whose conversion to json trusts the search path.  An administrator, who reads
--- the options with the rights of the owner, has put something into that path.  The type is refused before anything is converted.
+-- The store's owner gives an option of dms.Store a type whose conversion to json depends on the
+-- search_path.  An administrator, who reads the options with the owner's rights, has created an object
+-- in that path.  The type is refused before anything is converted.
 -- expect: [x2] ERROR:  55000: table "dms.store" has no column "maxcascadesize" of the type that is expected
 \ir ../lib/store.sql
 SELECT dms.grant_access('writer', 'admin');

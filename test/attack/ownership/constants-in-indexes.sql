@@ -1,5 +1,6 @@
--- The planner evaluates what is constant in an expression of an index, and so does whoever opens the index to write: a function that lies about
--- being immutable changes settings of the caller's session, or leaves a temporary view there.
+-- The planner evaluates constant parts of index expressions, and so does opening the index to write.  A
+-- function that is wrongly marked IMMUTABLE changes settings of the caller's session, or leaves a
+-- temporary view there.
 -- expect: [settings] ^inserted$
 -- expect: [settings] ^updated$
 -- expect: [settings x3] ^safe "\$user", public$
@@ -40,7 +41,7 @@ CREATE TABLE public.accounts (n integer);
 SELECT outcome FROM dms.upsert_document('Cascade', 'School', '{"schoolId": 4, "name": "Two"}');
 SELECT * FROM accounts;
 
--- What a deferrable foreign key checks at the end of the transaction is planned then.
+-- The check of a deferred foreign key is planned at the end of the transaction.
 \echo =deferred=
 \c - dbo
 DROP INDEX cascade.school_expr_idx, dms.document_expr_idx, dms.referenceedge_expr_idx, dms.referentialidentity_expr_idx;

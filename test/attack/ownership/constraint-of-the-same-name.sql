@@ -1,5 +1,6 @@
--- Whoever may create tables in a schema of the store has a constraint of the same name as a key of the store, and events that wait for it.
--- If several documents that are written together set the key immediate, by its name, the events would run as the owner.
+-- A role that can create tables in a schema of the store creates a constraint with the name of one of the
+-- store's keys, and has deferred events pending.  If a write of several documents set that key immediate
+-- by name, these events would run as the owner.
 -- expect: ^updated$
 -- expect: [committed] NOTICE:  00000: ran as writer
 \ir ../lib/store.sql

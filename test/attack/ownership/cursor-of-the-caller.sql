@@ -1,5 +1,5 @@
--- The owner's trigger closes a cursor of the caller's and opens another under its name, from which the caller fetches; or it reads the
--- caller's rows.
+-- The owner's trigger closes a cursor of the caller and opens another one with the same name, which the
+-- caller fetches from; or it reads the caller's rows.
 -- expect: [replaced] ERROR:  24000: cannot drop active portal "mine"
 -- expect: [read] ERROR:  55000: portal "mine" cannot be run
 -- expect: [caught] ^inserted$
@@ -38,7 +38,7 @@ DECLARE mine CURSOR FOR SELECT rolname, rolpassword FROM pg_authid;
 SELECT outcome FROM dms.upsert_document('Cascade', 'School', '{"schoolId": 2, "name": "Two"}');
 ROLLBACK;
 
--- The cursor is the caller's again when the error is caught, by the owner or by the caller.
+-- After an error that the owner or the caller catches, the caller has its cursor again.
 \echo =caught=
 \c - dbo
 CREATE OR REPLACE FUNCTION public.leave() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
@@ -72,7 +72,7 @@ FETCH FROM mine;
 CLOSE mine;
 COMMIT;
 
--- A cursor that the caller's own loop is in, and cursors of the owner's function, work as ever.
+-- The cursor of a loop of the caller, and cursors of the owner's functions, still work.
 \echo =own=
 \c - dbo
 CREATE OR REPLACE FUNCTION public.leave() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$

@@ -1,5 +1,5 @@
--- The owner of the store puts anything into the row of dms.Store, or puts another table in its place: nothing there ends the server.  What is
--- no sensible limit restricts nothing, and a table that cannot be read is reported.
+-- The store's owner changes the row of dms.Store, or replaces the table.  Nothing there crashes the
+-- server.  A value that is not a sensible limit is no limit, and a table that cannot be read is an error.
 -- expect: NOTICE:  =SELECT 1=
 -- expect: [x29] NOTICE:  inserted|NOTICE:  unchanged|NOTICE:  201
 -- expect: [x4] NOTICE:  XX001: table "dms.store" does not have its one row

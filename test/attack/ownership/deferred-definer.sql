@@ -1,5 +1,5 @@
--- A trigger that waits for the end of the transaction with rights of its own still runs in the caller's session, when nothing undoes what it
--- leaves there: settings, temporary views.
+-- A deferred trigger with SECURITY DEFINER still runs in the caller's session, at a time when nothing
+-- undoes what it leaves there: settings, temporary views.
 -- expect: ERROR:  55000: function evil.set\(\) behind table "cascade.school" would run at the end of the transaction
 -- expect: ^safe "\$user", public$
 \ir ../lib/store.sql

@@ -1,4 +1,4 @@
--- The owner's trigger writes to another table, whose trigger waits for the end of the transaction and then runs as the caller.
+-- The owner's trigger writes to another table, whose deferred trigger then runs as the caller.
 -- expect: ERROR:  42501: cannot fire deferred trigger within security-restricted operation
 \ir ../lib/store.sql
 CREATE FUNCTION public.evil() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS

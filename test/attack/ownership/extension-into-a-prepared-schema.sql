@@ -1,4 +1,5 @@
--- The database's owner prepares the schemas: functions that the install script, or a function of the extension, could call in place of its own.
+-- The owner of the database creates the schemas first, with functions that the install script or the
+-- extension could call instead of its own.
 -- expect: ERROR:  42P06: schema "dms_internal" already exists
 -- expect: ERROR:  42725: function dms.access_levels\(\) is not unique
 -- expect: [deploy x2] ERROR:  42501: permission denied for schema dms_internal

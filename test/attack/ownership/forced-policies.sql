@@ -1,5 +1,5 @@
--- A policy is forced on the owner of a table, and so it is in a function that runs with the owner's rights, whatever holds for the statement
--- that runs the function.
+-- A policy is forced on the owner of a table.  It also applies in a function that runs with the owner's
+-- rights, although our statement that calls the function is exempt.
 -- expect: [direct] NOTICE:  00000: rows seen: 0
 -- expect: [lent] NOTICE:  00000: rows seen: 0
 -- expect: [lent x2] ^inserted$
@@ -19,7 +19,7 @@ DELETE FROM cascade.school WHERE documentid = 99;
 SELECT outcome FROM dms.upsert_document('Cascade', 'School', '{"schoolId": 2, "name": "Two"}');
 SELECT outcome FROM dms.upsert_document('Cascade', 'Session', '{"schoolReference": {"schoolId": 2}, "sessionName": "a"}');
 
--- Our own statements still reach all rows, after a function, too.
+-- Our own statements still see all rows, also after a function has run.
 \echo =forced=
 \c - dbo
 ALTER TABLE cascade.school ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;

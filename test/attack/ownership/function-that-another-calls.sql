@@ -1,5 +1,5 @@
--- The owner's trigger has a safe path, but calls a function, or writes to a table whose trigger is a function, that finds names in the caller's
--- temporary schema: the last of the path.
+-- The owner's trigger has a safe search_path, but calls a function, or fires a trigger of another table,
+-- that finds names in the caller's temporary schema, the last one of the path.
 -- expect: [call] ERROR:  55000: function pg_temp_\d+.trap\(\) belongs to role "writer", which does not have the rights that it would run with
 -- expect: [trigger] ERROR:  55000: function pg_temp_\d+.trap\(\) belongs to role "writer", which does not have the rights that it would run with
 -- expect: [definer] NOTICE:  00000: definer is mallory
@@ -21,7 +21,7 @@ CREATE OR REPLACE FUNCTION public.note() RETURNS trigger LANGUAGE plpgsql SET se
 \ir ../lib/trap.sql
 SELECT outcome FROM dms.upsert_document('Cascade', 'School', '{"schoolId": 3, "name": "Two"}');
 
--- A function that has rights of its own takes nobody else's.
+-- A SECURITY DEFINER function is not affected: it does not run with lent rights.
 \echo =definer=
 \c - postgres
 CREATE FUNCTION public.definer() RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN RAISE NOTICE 'definer is %', current_user; END $$;

@@ -1,4 +1,5 @@
--- The owner's trigger declares a cursor that outlives the transaction.  Its query runs when the transaction ends, as the caller.
+-- The owner's trigger declares a cursor WITH HOLD, whose query runs at the end of the transaction, as the
+-- caller.
 -- expect: ERROR:  42501: cannot create a cursor WITH HOLD within security-restricted operation
 \ir ../lib/store.sql
 CREATE FUNCTION public.evil() RETURNS integer LANGUAGE plpgsql AS

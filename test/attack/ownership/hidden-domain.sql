@@ -1,4 +1,5 @@
--- A domain's check is reached through the input of another type: a row, an array, a row of a row.
+-- The check of a domain runs within the input function of another type: a composite type, an array, a
+-- nested composite type.
 -- expect: [x3] ERROR:  55000: function public.careless\(bigint\) behind table "cascade.school" has no search_path of its own
 \ir ../lib/store.sql
 \ir ../lib/careless.sql
@@ -16,13 +17,13 @@ SELECT outcome FROM dms.upsert_document('Cascade', 'School', '{"schoolId": 3, "n
 ALTER TABLE cascade.school DROP z, ADD t text DEFAULT '(1,2)'::text::public.pair::text;
 \ir ../lib/trap.sql
 SELECT outcome FROM dms.upsert_document('Cascade', 'School', '{"schoolId": 4, "name": "Two"}');
--- One that the checks do not see still does not run the caller's code.
+-- A domain that our check does not find still does not run the caller's code.
 \c - dbo
 ALTER TABLE cascade.school ALTER t SET DEFAULT (json_populate_record(NULL::public.pair, '{"a": 1, "b": 2}'))::text;
 \ir ../lib/trap.sql
 SELECT outcome FROM dms.upsert_document('Cascade', 'School', '{"schoolId": 5, "name": "Two"}');
 
--- A session that has looked at a type notices that it changed.
+-- A session that has cached facts about a type notices a change.
 -- expect: [warm] ^inserted$
 -- expect: [warm] ERROR:  55000: function public.careless\(bigint\) behind table "cascade.school" has no search_path of its own
 \c - dbo

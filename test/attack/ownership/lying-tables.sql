@@ -1,5 +1,5 @@
--- The owner's triggers drop rows or change them, a sequence repeats itself, edges run in circles: calls must end, with an answer or an error,
--- and answer to a cancel.
+-- The owner's triggers suppress or change rows, a sequence returns the same values again, edges form
+-- cycles.  Calls must end, with a result or an error, and can be canceled.
 -- expect: ^alive$
 -- expect: [done] ^t$
 -- never: must not end like this
@@ -16,7 +16,7 @@ BEGIN
 EXCEPTION WHEN OTHERS THEN
 	RETURN NEW;
 END $$;
--- Every kind of write, each undone.  A call that takes too long is cancelled, which must work.
+-- Every kind of write, each rolled back.  A call that takes too long is canceled, which must work.
 CREATE FUNCTION public.writes() RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
 	line text;
@@ -59,11 +59,11 @@ SELECT format('CREATE TRIGGER lie BEFORE DELETE ON %1$s FOR EACH ROW EXECUTE FUN
 	WHERE c.relkind = 'r' AND c.relnamespace IN ('dms'::regnamespace, 'cascade'::regnamespace)
 	  AND c.relname IN ('document', 'referentialidentity', 'referenceedge', 'identitylock', 'idempotencykeys', 'session', 'level2')
 \gexec
--- A sequence that repeats itself.
+-- A sequence that returns the same values again.
 ALTER SEQUENCE dms.document_documentid_seq MINVALUE 1 MAXVALUE 2 CYCLE RESTART 1;
 SELECT public.writes();
 ALTER SEQUENCE dms.document_documentid_seq MAXVALUE 9223372036854775807 NO CYCLE RESTART 100;
--- Edges from each document to each, as parts of identities.
+-- Edges between all pairs of documents, as parts of identities.
 INSERT INTO dms.referenceedge SELECT a.documentid, b.documentid, s.edgesourceid, true FROM dms.document AS a, dms.document AS b, dms.edgesource AS s
 	ON CONFLICT DO NOTHING;
 SELECT public.writes();

@@ -1,4 +1,4 @@
--- The owner's trigger puts a statement in the place of one that the caller prepared.
+-- The owner's trigger replaces a prepared statement of the caller.
 -- expect: ERROR:  42501: cannot execute DEALLOCATE within security-restricted operation
 -- expect: ^mine$
 \ir ../lib/store.sql

@@ -1,4 +1,5 @@
--- A range type has a function that an index on it calls: one that trusts the path, or one of another role's.
+-- An index on a range type calls the functions of the type: one depends on the search_path, one belongs
+-- to another role.
 -- expect: [path] ERROR:  55000: function public.diff\(bigint,bigint\) behind table "cascade.school" has no search_path of its own
 -- expect: [another] ERROR:  55000: function public.diff\(bigint,bigint\) behind table "cascade.school" belongs to role "mallory"
 \ir ../lib/store.sql

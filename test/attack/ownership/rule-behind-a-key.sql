@@ -1,4 +1,5 @@
--- A foreign key cascades to a table that has rules, which the statements of foreign keys obey: functions in them trust the caller's path.
+-- A foreign key cascades to a table with rules, which apply to the statements of foreign keys, too.
+-- Functions in the rules depend on the caller's search_path.
 -- expect: [delete] ERROR:  55000: table "public.visit" has rules
 -- expect: [insert] ^t$
 \ir ../lib/store.sql

@@ -1,4 +1,5 @@
--- The owner's trigger sets all constraints immediate: what waits for the end of the caller's transaction would run as the owner.
+-- The owner's trigger runs SET CONSTRAINTS ALL IMMEDIATE: deferred events of the caller's transaction
+-- would run as the owner.
 -- expect: ERROR:  55000: function shared.evil\(\) belongs to role "writer", which does not have the rights that it would run with
 \ir ../lib/store.sql
 CREATE FUNCTION public.note() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS

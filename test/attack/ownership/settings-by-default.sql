@@ -1,4 +1,5 @@
--- Settings of the caller's session are changed without a function of the owner's: by a default, a trigger's condition, a check.
+-- Settings of the caller's session are changed without a function of the owner: by a default, the
+-- condition of a trigger, a check constraint.
 -- expect: [default x1] ^inserted$
 -- expect: [default] ^safe "\$user", public$
 -- expect: [condition] ^safe "\$user", public$

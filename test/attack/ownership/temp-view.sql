@@ -1,5 +1,5 @@
--- The owner's trigger makes a temporary view in the caller's session.  Names of the caller's find it before those of any schema, and what it
--- calls runs as the caller.
+-- The owner's trigger creates a temporary view in the caller's session.  The caller's names find it before
+-- the objects of any other schema, and functions in it run as the caller.
 -- expect: ERROR:  42501: cannot create temporary table within security-restricted operation
 \ir ../lib/store.sql
 CREATE FUNCTION public.evil() RETURNS integer LANGUAGE plpgsql AS

@@ -1,4 +1,5 @@
--- The owner's trigger changes the store in the middle of a call: models, tables, the extension itself.  The session must notice, and live.
+-- The owner's trigger changes the store during a call: models, tables, the extension itself.  The session
+-- must notice, and must not crash.
 -- expect: ^alive$
 \ir ../lib/store.sql
 CREATE TABLE public.what (todo text);
@@ -31,7 +32,7 @@ CALL public.try('ALTER TABLE dms.resourcemodel SET (fillfactor = 90); SELECT dms
 CALL public.try('ALTER TABLE dms.resourcemodel SET (fillfactor = 80); SELECT dms.upsert_document(''Cascade'', ''Agency'', ''{"agencyId": 7, "name": "x"}'')');
 CALL public.try('UPDATE dms.resourcemodel SET model = ''{}''; ALTER TABLE dms.resourcemodel SET (fillfactor = 70)');
 CALL public.try('SET dms.cached_plans = 1; SELECT dms.upsert_document(''Cascade'', ''Level1'', ''{"key1": "1"}''); SELECT dms.upsert_document(''Cascade'', ''Agency'', ''{"agencyId": 8, "name": "x"}'')');
--- What cannot be done twice, before the row.
+-- Changes that can be made only once, before the row is written.
 DROP TRIGGER meddle_after ON cascade.school;
 CALL public.try('DROP EXTENSION dms CASCADE');
 CALL public.try('DROP TABLE IF EXISTS dms.referenceedge CASCADE');
