@@ -47,14 +47,9 @@ AuditScopeOfArguments(FunctionCallInfo fcinfo)
 					"dms.resources() lists the resources of the deployed schema.",
 					"there is no resource \"%s\" in project \"%s\"",
 					resource == NULL ? "*" : resource, project == NULL ? "*" : project);
-	scope.projects = palloc(sizeof(char *) * Max(scope.n, 1));
-	scope.resources = palloc(sizeof(char *) * Max(scope.n, 1));
-	for (int i = 0; i < scope.n; i++)
-	{
-		scope.projects[i] = ResultName(i, 1);
-		scope.resources[i] = ResultName(i, 2);
-	}
-	SPI_freetuptable(SPI_tuptable);
+	scope.projects = ResultNames(1);
+	scope.resources = ResultNames(2);
+	ResultFree();
 	return scope;
 }
 

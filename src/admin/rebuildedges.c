@@ -29,15 +29,17 @@ PG_FUNCTION_INFO_V1(dms_rebuild_edges);
 #define PROGRESS_STEP 100
 #define PROGRESS_MILLISECONDS 10000
 
-/* Append a query of the documents of a resource, by its root table. */
-static void
-AppendDocuments(StringInfo sql, const ResourceModel *model)
+/* Returns a query of the documents of a resource, by its root table. */
+char *
+RebuildEdgesDocuments(const ResourceModel *model)
 {
-	appendStringInfo(sql, "SELECT documentid FROM %s",
-					 quote_qualified_identifier(model->tables[0].schema, model->tables[0].name));
-	if (model->kind == RESOURCE_DESCRIPTOR)
-		appendStringInfo(sql, " WHERE discriminator = %s",
-						 quote_literal_cstr(psprintf("%s:%s", model->project, model->resource)));
+	char	   *sql = psprintf("SELECT documentid FROM %s",
+							   quote_qualified_identifier(model->tables[0].schema, model->tables[0].name));
+
+	if (model->kind != RESOURCE_DESCRIPTOR)
+		return sql;
+	return psprintf("%s WHERE discriminator = %s", sql,
+					quote_literal_cstr(psprintf("%s:%s", model->project, model->resource)));
 }
 
 /*
@@ -48,20 +50,16 @@ int64
 RebuildEdgesOf(const ResourceModel *model)
 {
 	StringInfoData wanted;
-	StringInfoData documents;
 	const char *queries[2];
 	char	   *sql;
 
 	initStringInfo(&wanted);
 	VerifyAppendReferences(&wanted, model, NULL);
-	initStringInfo(&documents);
-	AppendDocuments(&documents, model);
 	queries[0] = wanted.data;
-	queries[1] = documents.data;
+	queries[1] = RebuildEdgesDocuments(model);
 	sql = RepairSql("repair_edges_statement", 2, queries);
 	StatementExecuteWithArgs(sql, 0, NULL, NULL, false);
 	pfree(wanted.data);
-	pfree(documents.data);
 	pfree(sql);
 	return ResultInt64(0, 1);
 }
@@ -77,7 +75,7 @@ RebuildScope(const AuditScope *scope)
 	{
 		CHECK_FOR_INTERRUPTS();
 		repaired += RebuildEdgesOf(ModelCacheFind(scope->projects[i], scope->resources[i])->model);
-		SPI_freetuptable(SPI_tuptable);
+		ResultFree();
 		if ((i + 1) % PROGRESS_STEP != 0 &&
 			!TimestampDifferenceExceeds(noticed, GetCurrentTimestamp(), PROGRESS_MILLISECONDS))
 			continue;

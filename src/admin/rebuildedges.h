@@ -9,6 +9,7 @@
 
 #include "model/model.h"
 
+extern char *RebuildEdgesDocuments(const ResourceModel *model);
 extern int64 RebuildEdgesOf(const ResourceModel *model);
 
 #endif							/* DMS_REBUILDEDGES_H */

@@ -139,7 +139,7 @@ AddFinding(Findings *findings, int64 id, const char *expected)
 	APPEND(findings->expected, findings->n, expected ? pstrdup(expected) : NULL);
 }
 
-/* Run dms.audit() with our own arguments; the findings are in SPI_tuptable. */
+/* Run dms.audit() with our own arguments; the findings are the last result. */
 static void
 RunAudit(const Repair *repair)
 {
@@ -153,9 +153,8 @@ RunAudit(const Repair *repair)
 		nulls[i] = repair->fcinfo->args[i].isnull ? 'n' : ' ';
 		values[i] = repair->fcinfo->args[i].value;
 	}
-	if (SPI_execute_with_args("SELECT kind, document_id, expected FROM dms.audit($1, $2, $3)",
-							  3, types, values, nulls, false, 0) < 0)
-		elog(ERROR, "could not audit the store");
+	StatementExecuteWithNulls("SELECT kind, document_id, expected FROM dms.audit($1, $2, $3)",
+							  lengthof(types), types, values, nulls, false);
 	ResultExpect(finding_types);
 }
 
@@ -176,7 +175,7 @@ Audit(Repair *repair)
 	SessionBegin(&session, RIGHTS_OF_CALLER);
 	RunAudit(repair);
 	saved = MemoryContextSwitchTo(repair->context);
-	for (uint64 i = 0; i < SPI_processed; i++)
+	for (uint64 i = 0; i < ResultRows(); i++)
 	{
 		Findings   *findings = FindingsOf(repair, ResultName(i, 1));
 
@@ -230,17 +229,13 @@ RepairMembers(const Findings *findings)
 {
 	Oid			types[1] = {INT8ARRAYOID};
 	Datum		values[1] = {DatumInt8Array(findings->n, findings->ids)};
-	SPITupleTable *abstracts;
-	uint64		n;
+	uint64		n = ResourceModelsAbstract();
+	char	  **members = ResultNames(1);
+	char	  **views = ResultNames(2);
 
-	n = ResourceModelsAbstract();
-	abstracts = SPI_tuptable;
 	for (uint64 i = 0; i < n; i++)
 	{
-		const char *const names[] = {
-			SPI_getvalue(abstracts->vals[i], abstracts->tupdesc, 1),
-			SPI_getvalue(abstracts->vals[i], abstracts->tupdesc, 2),
-		};
+		const char *const names[] = {members[i], views[i]};
 
 		StatementExecuteWithArgs(RepairSql("repair_members_statement", 2, names), 1, types, values, false);
 	}

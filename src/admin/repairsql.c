@@ -34,6 +34,6 @@ RepairSql(const char *function, int nargs, const char *const *args)
 	sql = ResultText(0, 1);
 	if (sql == NULL)
 		elog(ERROR, "function dms_internal.%s() has no statement for \"%s\"", function, args[0]);
-	SPI_freetuptable(SPI_tuptable);
+	ResultFree();
 	return sql;
 }

@@ -1,6 +1,6 @@
 /*
  * sha256.c
- *		SHA-256 of texts, as hexadecimal digits and as a number.
+ *		SHA-256 of texts, as bytes, as hexadecimal digits and as a number.
  */
 #include "postgres.h"
 
@@ -26,7 +26,7 @@ HashParts(pg_cryptohash_ctx *context, const char *input, size_t len)
 }
 
 /* Compute the digest of a text. */
-static void
+void
 Sha256(const char *input, size_t len, uint8 digest[PG_SHA256_DIGEST_LENGTH])
 {
 	pg_cryptohash_ctx *context = pg_cryptohash_create(PG_SHA256);

@@ -21,6 +21,9 @@ PG_FUNCTION_INFO_V1(dms_uuid_v7);
 /* Names with more bytes than this are hashed in parts of this size. */
 #define LONG_NAME ((size_t) 1024 * 1024)
 
+/* Number of UUIDs for which random bytes are fetched at a time. */
+#define RANDOM_UUIDS 32
+
 /* The counter of UUIDv7 has 12 bits; it starts with the highest one clear. */
 #define COUNTER_MAX 0x0fff
 #define COUNTER_START_MASK 0x07ff
@@ -103,6 +106,28 @@ NextTick(uint64 *milliseconds, uint16 *counter, uint16 start)
 	*counter = last_counter;
 }
 
+/*
+ * Fill a UUID with random bytes.  They are fetched for many UUIDs at a time: asking for
+ * them costs a few microseconds, whatever their number.  Each is used once.
+ */
+static void
+RandomBytes(pg_uuid_t *out)
+{
+	static unsigned char bytes[RANDOM_UUIDS * UUID_LEN];
+	static int	left = 0;
+
+	if (left == 0)
+	{
+		if (!pg_strong_random(bytes, sizeof(bytes)))
+			ereport(ERROR,
+					(errcode(ERRCODE_INTERNAL_ERROR),
+					 errmsg("could not generate random values")));
+		left = RANDOM_UUIDS;
+	}
+	left--;
+	memcpy(out->data, bytes + left * UUID_LEN, UUID_LEN);
+}
+
 /* Make a UUIDv7 that is greater than all that this session made before. */
 void
 UuidV7(pg_uuid_t *out)
@@ -110,10 +135,7 @@ UuidV7(pg_uuid_t *out)
 	uint64		milliseconds;
 	uint16		counter;
 
-	if (!pg_strong_random(out->data, UUID_LEN))
-		ereport(ERROR,
-				(errcode(ERRCODE_INTERNAL_ERROR),
-				 errmsg("could not generate random values")));
+	RandomBytes(out);
 	NextTick(&milliseconds, &counter, (out->data[6] << 8) | out->data[7]);
 
 	for (int i = 0; i < 6; i++)

@@ -130,14 +130,13 @@ RecomputeMembers(const Closure *closure, const int64 *done, int ndone)
  * each other.
  */
 static void
-CheckEqualities(const Closure *closure, const int64 *parents, int nparents)
+CheckEqualities(const Closure *closure, const ClosureType *parents)
 {
 	Problem    *problem = ProblemNew(PROBLEM_CASCADE_EQUALITY);
-	ClosureType *types = ClosureGroup(parents, nparents);
 
 	for (ClosureType *t = closure->types; t != NULL; t = t->next)
 		CascadeCheckEqualities(t->project, t->resource, t->ids, t->n, problem);
-	for (ClosureType *t = types; t != NULL; t = t->next)
+	for (const ClosureType *t = parents; t != NULL; t = t->next)
 		CascadeCheckEqualities(t->project, t->resource, t->ids, t->n, problem);
 	if (problem->count > 0)
 		ProblemRaise(problem, "change of identity would leave documents whose references contradict each other");
@@ -161,16 +160,18 @@ CascadeRun(const Closure *closure, const int64 *done, int ndone,
 	int			nothers;
 	int64	   *members = ClosureIds(closure, &nmembers);
 	int64	   *parents;
+	ClosureType *parent_types;
 	int64	   *changed;
 
 	parents = ClosureOuterParents(closure, &nparents);
+	parent_types = ClosureGroup(parents, nparents);
 
 	/*
 	 * First, because a document whose references contradict each other has no
 	 * well-defined identity to recompute.
 	 */
 	if (!FAULT_SKIP("equality"))
-		CheckEqualities(closure, parents, nparents);
+		CheckEqualities(closure, parent_types);
 	if (!FAULT_SKIP("recompute"))
 		RecomputeMembers(closure, done, ndone);
 	members = Without(members, nmembers, written, nwritten, &nothers);

@@ -88,10 +88,10 @@ EdgeSourcesLoad(void)
 	control.entrysize = sizeof(SourceType);
 	control.hcxt = context;
 	table = hash_create("dms edge sources", 1024, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
-	types = MemoryContextAlloc(context, sizeof(KnownType) * Max(SPI_processed, 1));
-	for (uint64 i = 0; i < SPI_processed; i++)
+	types = MemoryContextAlloc(context, sizeof(KnownType) * Max(ResultRows(), 1));
+	for (uint64 i = 0; i < ResultRows(); i++)
 		AddSource(table, types, &ntypes, i);
-	SPI_freetuptable(SPI_tuptable);
+	ResultFree();
 
 	/* Now complete; an error before this point has left the old one in place. */
 	if (sources_context != NULL)

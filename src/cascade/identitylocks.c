@@ -99,7 +99,7 @@ CountNow(const int64 *ids, int n)
 	SnapshotEnd();
 	ResultExpect(id_type);
 	count = DatumGetInt64(ResultDatum(0, 1, &isnull));
-	SPI_freetuptable(SPI_tuptable);
+	ResultFree();
 	return count;
 }
 
@@ -155,7 +155,7 @@ IdentityLocksShare(const int64 *ids, int n, int *nlocked)
 	KeyedTableLock(&locks, ids, n, LCS_FORSHARE, WaitPolicy(), &rows);
 	for (int i = 0; i < rows.nrows; i++)
 		AddLocked(StoredRowValues(&rows, i), &locked);
-	SPI_freetuptable(SPI_tuptable);
+	ResultFree();
 	*nlocked = locked.n;
 	RefuseUnseen(ids, n, locked.n);
 	return locked.ids;

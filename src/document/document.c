@@ -314,7 +314,7 @@ LockHeader(int64 document_id, LockWaitPolicy wait, DocumentHeader *header)
 
 	if (found)
 		DocumentHeaderFromRow(rows.values, header);
-	SPI_freetuptable(SPI_tuptable);
+	ResultFree();
 	return found;
 }
 

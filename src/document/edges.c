@@ -340,7 +340,7 @@ EdgesFindReferencing(const pg_uuid_t *uuid)
 
 	StatementRead(&find_referencing, values, 0);
 	ResultExpect(types);
-	return SPI_processed;
+	return ResultRows();
 }
 
 /* Delete the edges of documents that do not exist; returns how many there were. */

@@ -16,6 +16,7 @@
 #include "document/identityread.h"
 #include "document/projection.h"
 #include "engine/datums.h"
+#include "engine/result.h"
 #include "engine/session.h"
 #include "engine/statement.h"
 #include "engine/store.h"
@@ -116,22 +117,20 @@ ProjectionStatement(Resource *resource, int projection)
  * Read the ids of documents and the values of their identities, by one of the
  * resource's projections, in the active snapshot.  The ids are ascending;
  * documents without a root row are not among the rows.  can_change is false if
- * the identities are known not to change.  Returns the result of SPI that the rows
- * live in, or NULL if they live in the memory context.
+ * the identities are known not to change.
  */
-SPITupleTable *
+void
 ProjectionReadRows(Resource *resource, int projection, const int64 *ids, int n,
 				   bool can_change, StoredRows *rows)
 {
 	Datum		values[1];
 
 	if (IdentityReadRows(resource, projection, ids, n, can_change, rows))
-		return NULL;
+		return;
 	values[0] = DatumInt8Array(n, ids);
 	StatementRead(ProjectionStatement(resource, projection), values, 0);
 	StoredRowsTake(rows, ProjectionTypes(&resource->model->projections[projection]), 1);
 	StoredRowsRequireIds(rows, ids, n);
-	return SPI_tuptable;
 }
 
 /* Read the identities of documents of the resource itself, in no order. */
@@ -140,15 +139,14 @@ ProjectionRead(Resource *resource, const int64 *ids, int n, int *found)
 {
 	StoredIdentity *identities;
 	StoredRows	rows;
-	SPITupleTable *result = ProjectionReadRows(resource, 0, ids, n, true, &rows);
 
+	ProjectionReadRows(resource, 0, ids, n, true, &rows);
 	*found = rows.nrows;
 	identities = palloc(sizeof(StoredIdentity) * Max(*found, 1));
 	for (int i = 0; i < *found; i++)
 		TakeRow(resource->model, StoredRowValues(&rows, i), StoredRowNulls(&rows, i),
 				&identities[i]);
-	if (result != NULL)
-		SPI_freetuptable(result);
+	StoredRowsFreeResult(&rows);
 	return identities;
 }
 
@@ -163,7 +161,6 @@ OpenDocuments(Resource *resource, ArrayType *ids)
 	StringInfoData sql;
 	Oid			types[2] = {TEXTOID, INT8ARRAYOID};
 	Datum		values[2];
-	SPIPlanPtr	plan;
 
 	initStringInfo(&sql);
 	ProjectionAppendSelect(&sql, &model->projections[0]);
@@ -173,10 +170,7 @@ OpenDocuments(Resource *resource, ArrayType *ids)
 	appendStringInfoString(&sql, ids ? " AND j0.documentid OPERATOR(pg_catalog.=) ANY ($2)" : "");
 	values[0] = CStringGetTextDatum(psprintf("%s:%s", model->project, model->resource));
 	values[1] = PointerGetDatum(ids);
-	plan = SPI_prepare(sql.data, ids ? 2 : 1, types);
-	if (plan == NULL)
-		elog(ERROR, "could not prepare \"%s\"", sql.data);
-	return SPI_cursor_open(NULL, plan, values, NULL, true);
+	return StatementOpen(sql.data, ids ? 2 : 1, types, values);
 }
 
 /* Return one row of dms_internal.stored_identities(). */
@@ -234,18 +228,15 @@ dms_stored_identities(PG_FUNCTION_ARGS)
 	cursor = OpenDocuments(resource, PG_NARGS() > 2 ? PG_GETARG_ARRAYTYPE_P(2) : NULL);
 	row_context = AllocSetContextCreate(CurrentMemoryContext, "dms stored identity",
 										ALLOCSET_DEFAULT_SIZES);
-	for (;;)
+	while (StatementFetch(cursor, CURSOR_STEP) > 0)
 	{
-		SPI_cursor_fetch(cursor, true, CURSOR_STEP);
-		if (SPI_processed == 0)
-			break;
 		saved = MemoryContextSwitchTo(row_context);
 		PutIdentities(rsinfo, resource->model);
 		MemoryContextSwitchTo(saved);
 		MemoryContextReset(row_context);
-		SPI_freetuptable(SPI_tuptable);
+		ResultFree();
 	}
-	SPI_cursor_close(cursor);
+	StatementClose(cursor);
 	SessionEnd(&session);
 	PG_RETURN_NULL();
 }

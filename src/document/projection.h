@@ -24,8 +24,8 @@ typedef struct StoredIdentity
 } StoredIdentity;
 
 extern void ProjectionAppendSelect(StringInfo sql, const ProjectionModel *projection);
-extern SPITupleTable *ProjectionReadRows(Resource *resource, int projection, const int64 *ids,
-										 int n, bool can_change, StoredRows *rows);
+extern void ProjectionReadRows(Resource *resource, int projection, const int64 *ids,
+							   int n, bool can_change, StoredRows *rows);
 extern StoredIdentity *ProjectionRead(Resource *resource, const int64 *ids, int n,
 									  int *found);
 

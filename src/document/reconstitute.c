@@ -263,3 +263,17 @@ Reconstitute(StoredPage *page, int document, StringInfo out)
 	JsonWriteValue(out, TimestampTzGetDatum(header.last_modified), VALUE_TIMESTAMP);
 	appendStringInfoChar(out, '}');
 }
+
+/*
+ * Write the JSON of a document of the page as a value of type json, in the place of
+ * what is in the buffer, which holds the value then.
+ */
+text *
+ReconstituteValue(StoredPage *page, int document, StringInfo out)
+{
+	resetStringInfo(out);
+	appendStringInfoSpaces(out, VARHDRSZ);
+	Reconstitute(page, document, out);
+	SET_VARSIZE(out->data, out->len);
+	return (text *) out->data;
+}

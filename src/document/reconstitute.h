@@ -11,5 +11,6 @@
 #include "lib/stringinfo.h"
 
 extern void Reconstitute(StoredPage *page, int document, StringInfo out);
+extern text *ReconstituteValue(StoredPage *page, int document, StringInfo out);
 
 #endif							/* DMS_RECONSTITUTE_H */

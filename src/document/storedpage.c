@@ -162,8 +162,8 @@ ReadTargets(StoredPage *page, int projection)
 	StoredTargets *targets = &page->targets[projection];
 	int64	   *ids = TargetIds(targets);
 
-	(void) ProjectionReadRows(page->resource, projection, ids, targets->n, targets->can_change,
-							  &targets->rows);
+	ProjectionReadRows(page->resource, projection, ids, targets->n, targets->can_change,
+					   &targets->rows);
 	AssignRows(targets);
 }
 

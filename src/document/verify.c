@@ -175,7 +175,7 @@ RaiseDifference(const ResourceModel *model, int64 document_id)
 	Problem    *problem = ProblemNew(PROBLEM_EDGES_DIFFER);
 
 	problem->hint = "dms.audit() tells what else differs, and dms.rebuild_edges() mends it.";
-	for (uint64 i = 0; i < SPI_processed; i++)
+	for (uint64 i = 0; i < ResultRows(); i++)
 		ProblemAt(problem, SourceName(model, ResultInt64(i, 3)),
 				  ResultBool(i, 1) ?
 				  "there is an edge to document " INT64_FORMAT "%s that no column tells of." :
@@ -202,5 +202,5 @@ VerifyEdges(Resource *resource, int64 document_id)
 	if (StatementRun(VerifyStatement(resource), values, NULL, true, 0) > 0)
 		RaiseDifference(resource->model, document_id);
 	SnapshotEnd();
-	SPI_freetuptable(SPI_tuptable);
+	ResultFree();
 }

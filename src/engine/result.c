@@ -9,10 +9,25 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "catalog/pg_type.h"
 #include "engine/result.h"
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
+
+/* Returns the number of rows of the last result. */
+uint64
+ResultRows(void)
+{
+	return SPI_processed;
+}
+
+/* Free the last result, before the connection ends. */
+void
+ResultFree(void)
+{
+	SPI_freetuptable(SPI_tuptable);
+}
 
 /*
  * Returns true if values of the type found can be read as values of the type
@@ -42,6 +57,13 @@ ResultExpect(const Oid *types)
 					 errmsg("column \"%s\" has type %s instead of %s", NameStr(column->attname),
 							format_type_be(column->atttypid), format_type_be(types[i]))));
 	}
+}
+
+/* Get all values of a row of the last result, whose types ResultExpect() has checked. */
+void
+ResultRow(uint64 row, Datum *values, bool *nulls)
+{
+	heap_deform_tuple(SPI_tuptable->vals[row], SPI_tuptable->tupdesc, values, nulls);
 }
 
 /* Returns a value of the last result; columns count from 1. */
@@ -101,6 +123,17 @@ ResultName(uint64 row, int column)
 	return name;
 }
 
+/* Returns a column of the last result as texts that outlive it; none must be NULL. */
+char **
+ResultNames(int column)
+{
+	char	  **names = palloc_extended(sizeof(char *) * Max(SPI_processed, 1), MCXT_ALLOC_HUGE);
+
+	for (uint64 i = 0; i < SPI_processed; i++)
+		names[i] = ResultName(i, column);
+	return names;
+}
+
 /* Returns a bigint of the last result, which must not be NULL. */
 int64
 ResultInt64(uint64 row, int column)
@@ -120,6 +153,13 @@ bool
 ResultBool(uint64 row, int column)
 {
 	return DatumGetBool(RequiredDatum(row, column, BOOLOID));
+}
+
+/* Returns a uuid of the last result, which must not be NULL. */
+pg_uuid_t
+ResultUuid(uint64 row, int column)
+{
+	return *DatumGetUUIDP(RequiredDatum(row, column, UUIDOID));
 }
 
 /* Returns a timestamp of the last result, which must not be NULL. */

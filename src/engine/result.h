@@ -9,15 +9,21 @@
 
 #include "datatype/timestamp.h"
 #include "executor/spi.h"
+#include "utils/uuid.h"
 
+extern uint64 ResultRows(void);
+extern void ResultFree(void);
 extern bool ResultTypeFits(Oid found, Oid expected);
 extern void ResultExpect(const Oid *types);
+extern void ResultRow(uint64 row, Datum *values, bool *nulls);
 extern Datum ResultDatum(uint64 row, int column, bool *isnull);
 extern char *ResultText(uint64 row, int column);
 extern char *ResultName(uint64 row, int column);
+extern char **ResultNames(int column);
 extern int64 ResultInt64(uint64 row, int column);
 extern int32 ResultInt32(uint64 row, int column);
 extern bool ResultBool(uint64 row, int column);
+extern pg_uuid_t ResultUuid(uint64 row, int column);
 extern TimestampTz ResultTime(uint64 row, int column);
 extern void ResultRefuse(const char *what) pg_attribute_noreturn();
 

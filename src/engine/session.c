@@ -58,6 +58,35 @@ SessionUser(void)
 }
 
 /*
+ * Connect to SPI with the rights that the calling code has: within a session, for a
+ * part whose memory is to be freed early.
+ */
+void
+SessionBeginPart(void)
+{
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "could not connect to SPI");
+}
+
+/* End a part, and free all memory that it used. */
+void
+SessionEndPart(void)
+{
+	if (SPI_finish() != SPI_OK_FINISH)
+		elog(ERROR, "could not disconnect from SPI");
+}
+
+/*
+ * Returns true if the code that runs may end the transaction: it is called neither in
+ * a transaction block nor in a function.
+ */
+bool
+SessionMayEndTransaction(void)
+{
+	return SPI_inside_nonatomic_context();
+}
+
+/*
  * Connect to SPI with the rights of the caller or the owner, and with more flags of
  * the security context.
  */
@@ -81,8 +110,7 @@ Connect(Session *session, SessionRights rights, int flags)
 	session->nowait_level = 0;
 	if (rights == RIGHTS_OF_OWNER && StoreLockNowait() && !FAULT_SKIP("nowait_everywhere"))
 		session->nowait_level = NowaitBegin();
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "could not connect to SPI");
+	SessionBeginPart();
 }
 
 /*
@@ -111,8 +139,7 @@ void
 SessionEnd(Session *session)
 {
 	ForeignKeysForget();
-	if (SPI_finish() != SPI_OK_FINISH)
-		elog(ERROR, "could not disconnect from SPI");
+	SessionEndPart();
 	NowaitEnd(session->nowait_level);
 	SetUserIdAndSecContext(session->saved_user, session->saved_context);
 }

@@ -28,5 +28,8 @@ extern const char *SessionUser(void);
 extern void SessionBegin(Session *session, SessionRights rights);
 extern void SessionBeginUpgrade(Session *session);
 extern void SessionEnd(Session *session);
+extern void SessionBeginPart(void);
+extern void SessionEndPart(void);
+extern bool SessionMayEndTransaction(void);
 
 #endif							/* DMS_SESSION_H */

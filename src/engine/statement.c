@@ -327,12 +327,12 @@ StatementExecute(const char *sql)
 }
 
 /*
- * Run SQL that we generated, with a plan for these parameters only.  JIT is
- * disabled, because compiling is not worthwhile for a single execution.
+ * Run SQL that we generated, with a plan for these parameters only; nulls is as in
+ * SPI.  JIT is disabled, because compiling is not worthwhile for a single execution.
  */
 uint64
-StatementExecuteWithArgs(const char *sql, int nargs, Oid *types, Datum *values,
-						 bool read_only)
+StatementExecuteWithNulls(const char *sql, int nargs, Oid *types, Datum *values,
+						  const char *nulls, bool read_only)
 {
 	int			nestlevel = NewGUCNestLevel();
 	SPIPlanPtr	plan = SPI_prepare_cursor(sql, nargs, types, CURSOR_OPT_PARALLEL_OK);
@@ -345,7 +345,7 @@ StatementExecuteWithArgs(const char *sql, int nargs, Oid *types, Datum *values,
 	StatementSetLocally("jit", "off");
 	lent_level = LendRights(&code, plan);
 	started++;
-	result = SPI_execute_plan(plan, values, NULL, read_only, 0);
+	result = SPI_execute_plan(plan, values, nulls, read_only, 0);
 	EndRights(lent_level);
 	AtEOXact_GUC(true, nestlevel);
 	SPI_freeplan(plan);
@@ -353,4 +353,43 @@ StatementExecuteWithArgs(const char *sql, int nargs, Oid *types, Datum *values,
 	if (result < 0)
 		elog(ERROR, "could not run \"%s\": %s", sql, SPI_result_code_string(result));
 	return SPI_processed;
+}
+
+/* Run SQL that we generated, with parameters that are all given. */
+uint64
+StatementExecuteWithArgs(const char *sql, int nargs, Oid *types, Datum *values,
+						 bool read_only)
+{
+	return StatementExecuteWithNulls(sql, nargs, types, values, NULL, read_only);
+}
+
+/*
+ * Open a cursor over the rows of a query that we generated.  The query runs with the
+ * rights of the caller: code that a cursor runs later is not checked.
+ */
+Portal
+StatementOpen(const char *sql, int nargs, Oid *types, Datum *values)
+{
+	SPIPlanPtr	plan = SPI_prepare(sql, nargs, types);
+
+	Assert(!OwnerCodeApplies());
+	if (plan == NULL)
+		elog(ERROR, "could not prepare \"%s\": %s", sql, SPI_result_code_string(SPI_result));
+	started++;
+	return SPI_cursor_open(NULL, plan, values, NULL, true);
+}
+
+/* Fetch the next rows of a cursor; returns how many there were. */
+uint64
+StatementFetch(Portal cursor, long limit)
+{
+	SPI_cursor_fetch(cursor, true, limit);
+	return SPI_processed;
+}
+
+/* Close a cursor. */
+void
+StatementClose(Portal cursor)
+{
+	SPI_cursor_close(cursor);
 }

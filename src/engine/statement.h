@@ -38,5 +38,10 @@ extern void StatementsSetRunning(int n);
 extern void StatementExecute(const char *sql);
 extern uint64 StatementExecuteWithArgs(const char *sql, int nargs, Oid *types,
 									   Datum *values, bool read_only);
+extern uint64 StatementExecuteWithNulls(const char *sql, int nargs, Oid *types,
+										Datum *values, const char *nulls, bool read_only);
+extern Portal StatementOpen(const char *sql, int nargs, Oid *types, Datum *values);
+extern uint64 StatementFetch(Portal cursor, long limit);
+extern void StatementClose(Portal cursor);
 
 #endif							/* DMS_STATEMENT_H */

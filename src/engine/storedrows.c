@@ -64,12 +64,26 @@ StoredRowsTake(StoredRows *rows, const Oid *types, int nrequired)
 	ResultExpect(types);
 	StoredRowsInit(rows, SPI_tuptable->tupdesc->natts, (int) SPI_processed);
 	rows->nrows = (int) SPI_processed;
+	rows->result = SPI_tuptable;
 	for (int i = 0; i < rows->nrows; i++)
 	{
 		heap_deform_tuple(SPI_tuptable->vals[i], SPI_tuptable->tupdesc,
 						  StoredRowValues(rows, i), StoredRowNulls(rows, i));
 		StoredRowsRequireValues(StoredRowNulls(rows, i), nrequired);
 	}
+}
+
+/*
+ * Free the result of SPI that rows were taken from, if there is one.  Their values
+ * must not be used any more.
+ */
+void
+StoredRowsFreeResult(StoredRows *rows)
+{
+	if (rows->result != NULL)
+		SPI_freetuptable(rows->result);
+	rows->result = NULL;
+	rows->nrows = 0;
 }
 
 /*

@@ -7,6 +7,8 @@
 
 #include "postgres.h"
 
+#include "executor/spi.h"
+
 /* A row: the values of some columns of a table. */
 typedef struct Row
 {
@@ -30,6 +32,7 @@ typedef struct StoredRows
 	Datum	   *values;			/* row by row */
 	bool	   *nulls;
 	int			next;			/* the next row for a reader to process */
+	SPITupleTable *result;		/* where the values are, or NULL */
 } StoredRows;
 
 #define StoredRowValues(rows, row) (&(rows)->values[(Size) (row) * (rows)->ncolumns])
@@ -40,6 +43,7 @@ extern void StoredRowsGrow(StoredRows *rows);
 extern void StoredRowsMove(StoredRows *rows, int from, int to);
 extern void StoredRowsRequireValues(const bool *nulls, int nrequired);
 extern void StoredRowsTake(StoredRows *rows, const Oid *types, int nrequired);
+extern void StoredRowsFreeResult(StoredRows *rows);
 extern void StoredRowsRequireIds(const StoredRows *rows, const int64 *ids, int n);
 extern RowSet StoredRowsSet(const StoredRows *rows);
 

@@ -24,7 +24,6 @@
 #include "engine/session.h"
 #include "engine/snapshot.h"
 #include "engine/store.h"
-#include "executor/spi.h"
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "model/modelcache.h"
@@ -531,7 +530,7 @@ dms_handle_request_jsonb(PG_FUNCTION_ARGS)
 Datum
 dms_require_own_transaction(PG_FUNCTION_ARGS)
 {
-	if (!SPI_inside_nonatomic_context())
+	if (!SessionMayEndTransaction())
 		ereport(ERROR,
 				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
 				 errmsg("dms.process_request() cannot run inside a transaction block or a function"),

@@ -34,6 +34,7 @@
 #include "engine/snapshot.h"
 #include "engine/statement.h"
 #include "engine/store.h"
+#include "engine/storedrows.h"
 #include "engine/storerow.h"
 #include "fmgr.h"
 #include "miscadmin.h"
@@ -90,17 +91,6 @@ typedef struct Member
 	NameData	name;
 } Member;
 
-/* A column of the last result, as texts that outlive it. */
-static char **
-ResultTexts(int column)
-{
-	char	  **texts = palloc(sizeof(char *) * Max(SPI_processed, 1));
-
-	for (uint64 i = 0; i < SPI_processed; i++)
-		texts[i] = ResultText(i, column);
-	return texts;
-}
-
 /* Grant a role what its level needs of the store.  Runs as the owner of the store. */
 static void
 GrantOnStore(const char *role, const char *level)
@@ -114,7 +104,7 @@ GrantOnStore(const char *role, const char *level)
 	SnapshotBegin();
 	n = StatementRun(&read_ddl, values, NULL, true, 0);
 	SnapshotEnd();
-	statements = ResultTexts(1);
+	statements = ResultNames(1);
 	for (uint64 i = 0; i < n; i++)
 		StatementExecute(statements[i]);
 }
@@ -280,27 +270,24 @@ GrantOnExtension(Oid role, const char *level, Oid function)
 	static const Oid types[] = {TEXTOID, TEXTARRAYOID};
 	int			nmembers;
 	Member	   *members = ReadMembers(function, &nmembers);
-	SPITupleTable *levels;
-	uint64		nlevels;
+	StoredRows	levels;
 	bool		given = strcmp(level, "none") != 0;
 
 	SetRight(&schemas, StoreSchema(), role, ACL_USAGE, given);
 	SnapshotBegin();
-	nlevels = StatementRun(&read_levels, NULL, NULL, true, 0);
+	StatementRun(&read_levels, NULL, NULL, true, 0);
 	SnapshotEnd();
-	ResultExpect(types);
-	levels = SPI_tuptable;
-	for (uint64 i = 1; i < nlevels; i++)
+	StoredRowsTake(&levels, types, lengthof(types));
+	for (int i = 1; i < levels.nrows; i++)
 	{
-		bool		isnull;
+		const Datum *values = StoredRowValues(&levels, i);
 		Datum	   *names;
 		int			n;
 
-		deconstruct_array(DatumGetArrayTypeP(SPI_getbinval(levels->vals[i], levels->tupdesc, 2, &isnull)),
-						  TEXTOID, -1, false, TYPALIGN_INT, &names, NULL, &n);
+		deconstruct_array(DatumGetArrayTypeP(values[1]), TEXTOID, -1, false, TYPALIGN_INT, &names, NULL, &n);
 		for (int j = 0; j < n; j++)
 			SetRoutines(members, nmembers, TextDatumGetCString(names[j]), role, given);
-		if (strcmp(SPI_getvalue(levels->vals[i], levels->tupdesc, 1), level) == 0)
+		if (strcmp(TextDatumGetCString(values[0]), level) == 0)
 			given = false;
 	}
 }
@@ -320,8 +307,8 @@ GrantsReapply(void)
 	SnapshotBegin();
 	n = StatementRun(&read_grants, NULL, NULL, true, 0);
 	SnapshotEnd();
-	roles = ResultTexts(1);
-	levels = ResultTexts(2);
+	roles = ResultNames(1);
+	levels = ResultNames(2);
 	for (uint64 i = 0; i < n; i++)
 		if (get_role_oid(roles[i], false) != StoreOwner())
 			GrantOnStore(roles[i], levels[i]);

@@ -137,14 +137,14 @@ ReadIds(const DocumentQuery *query, const char *text, int64 *ids, int *n)
 	int			found;
 
 	RunQuery(query, text);
-	found = (int) SPI_processed;
+	found = (int) ResultRows();
 	if (ids == NULL)
 		ids = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(int64) * Max(found, 1));
 	else
 		ids = repalloc_huge(ids, sizeof(int64) * Max(*n + found, 1));
 	for (int i = 0; i < found; i++)
 		ids[(*n)++] = ResultInt64(i, 1);
-	SPI_freetuptable(SPI_tuptable);
+	ResultFree();
 	return ids;
 }
 

@@ -16,6 +16,7 @@
 #include "document/edges.h"
 #include "document/reconstitute.h"
 #include "document/storedpage.h"
+#include "engine/result.h"
 #include "engine/session.h"
 #include "engine/statement.h"
 #include "engine/store.h"
@@ -51,22 +52,6 @@ ReadBegin(Session *session)
 	SessionBegin(session, RIGHTS_OF_CALLER);
 }
 
-/* Start a json value: its header is filled in when its length is known. */
-static void
-BeginBody(StringInfo out)
-{
-	resetStringInfo(out);
-	appendStringInfoSpaces(out, VARHDRSZ);
-}
-
-/* Finish a json value. */
-static text *
-EndBody(StringInfo out)
-{
-	SET_VARSIZE(out->data, out->len);
-	return (text *) out->data;
-}
-
 /*
  * Read a document in the active snapshot.  Returns false if there is none.  The
  * body is made in the given memory context.
@@ -86,9 +71,7 @@ ReadDocument(const pg_uuid_t *uuid, MemoryContext context, ReadResult *result)
 	saved = MemoryContextSwitchTo(context);
 	initStringInfo(&out);
 	MemoryContextSwitchTo(saved);
-	BeginBody(&out);
-	Reconstitute(page, 0, &out);
-	result->body = EndBody(&out);
+	result->body = ReconstituteValue(page, 0, &out);
 	return true;
 }
 
@@ -105,26 +88,8 @@ PutPage(StoredPage *page, ReadSink sink, void *state)
 
 		CHECK_FOR_INTERRUPTS();
 		StoredPageHeader(page, i, &header);
-		BeginBody(&out);
-		Reconstitute(page, i, &out);
-		sink(state, &header, EndBody(&out));
+		sink(state, &header, ReconstituteValue(page, i, &out));
 	}
-}
-
-/* Connect to SPI again, for documents that are read together. */
-static void
-BeginSome(void)
-{
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "could not connect to SPI");
-}
-
-/* Disconnect, which frees all memory that these documents needed. */
-static void
-EndSome(void)
-{
-	if (SPI_finish() != SPI_OK_FINISH)
-		elog(ERROR, "could not disconnect from SPI");
 }
 
 /*
@@ -138,9 +103,9 @@ ReadIds(Resource *resource, const int64 *ids, int n, ReadSink sink, void *state)
 	{
 		int			some = Min(n, DOCUMENTS_AT_ONCE);
 
-		BeginSome();
+		SessionBeginPart();
 		PutPage(StoredPageRead(resource, ids, some), sink, state);
-		EndSome();
+		SessionEndPart();
 		ids += some;
 		n -= some;
 	}
@@ -163,11 +128,11 @@ ReadAlong(Resource *resource, int64 *after, int64 *limit, ReadSink sink, void *s
 		StoredPage *page;
 
 		some = (int) Min(*limit, DOCUMENTS_AT_ONCE);
-		BeginSome();
+		SessionBeginPart();
 		page = StoredPageReadAfter(resource, from, some, after, &n);
 		if (page != NULL)
 			PutPage(page, sink, state);
-		EndSome();
+		SessionEndPart();
 		if (page == NULL)
 			return false;
 		from = after;
@@ -355,13 +320,13 @@ dms_referencing_documents(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, 0);
 	ReadBegin(&session);
 	(void) EdgesFindReferencing(PG_GETARG_UUID_P(0));
-	for (uint64 i = 0; i < SPI_processed; i++)
+	for (uint64 i = 0; i < ResultRows(); i++)
 	{
 		Datum		values[4];
 		bool		nulls[4];
 
 		CHECK_FOR_INTERRUPTS();
-		heap_deform_tuple(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, values, nulls);
+		ResultRow(i, values, nulls);
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 	}
 	SessionEnd(&session);
