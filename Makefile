@@ -40,7 +40,7 @@ OBJS += $(addprefix src/document/,body.o bodyrules.o descriptoruris.o document.o
 	verify.o)
 OBJS += $(addprefix src/cascade/,cascade.o cascadeequality.o claim.o closure.o edgesources.o \
 	futurenames.o identitylocks.o identityturns.o locks.o replaceids.o turnstile.o)
-OBJS += $(addprefix src/verbs/,batchkeys.o batchresolve.o delete.o filter.o resolve.o precondition.o \
+OBJS += $(addprefix src/verbs/,batchkeys.o batchresolve.o delete.o digests.o filter.o resolve.o precondition.o \
 	query.o querysql.o queryterms.o read.o update.o updatebatch.o upsert.o violations.o write.o \
 	writeguard.o writeresult.o)
 OBJS += $(addprefix src/request/,idempotency.o idempotencysql.o request.o requestparse.o requestquery.o \
@@ -54,7 +54,7 @@ $(shell mkdir -p $(sort $(dir $(OBJS))))
 REGRESS = extension uuid lowercase deploy mapping introspection deploy_refusals store indexes protocol
 REGRESS += write write_validation write_references write_identity write_many cascade audit roles configure
 REGRESS += direct_access direct_constraints hostile hostile_tables contradictions
-REGRESS += read kept query argument_types requests row_security idempotency
+REGRESS += read kept query digests argument_types requests row_security idempotency
 
 # Specs of the fault schedule need pause points, so only ./check runs them.
 FAULT_SPECS := $(shell sed 's/\#.*//' $(TOP)/test/isolation/fault_schedule 2>/dev/null)

@@ -676,6 +676,13 @@ AS 'MODULE_PATHNAME', 'dms_referencing_documents';
 COMMENT ON FUNCTION dms.referencing_documents(uuid) IS
 'the documents that refer to this one, and the places of their references, by project, resource and id';
 
+CREATE FUNCTION dms.document_digests(project text, resource text, buckets int DEFAULT 256)
+RETURNS TABLE (bucket int, documents bigint, digest bytea)
+LANGUAGE C STABLE CALLED ON NULL INPUT PARALLEL UNSAFE ROWS 256
+AS 'MODULE_PATHNAME', 'dms_document_digests';
+COMMENT ON FUNCTION dms.document_digests(text, text, int) IS
+'for each bucket of documents, by the last 8 digits of their ids modulo buckets: their number, and the exclusive or of the SHA-256 of their JSON; to verify a copy';
+
 CREATE FUNCTION dms.resolve(project text, resource text, identity json) RETURNS uuid
 LANGUAGE C STABLE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'dms_resolve';
@@ -1451,7 +1458,7 @@ VALUES
 -- Reading runs with the rights of the caller, who therefore needs SELECT on these
 -- tables, and on the tables and views of resources.
 ('reader', '{require_store, instance_id, resources, describe_resource, schema_diagram, resolve, get_document,
-	query_documents, count_documents, referencing_documents, handle_request, process_request,
+	query_documents, count_documents, document_digests, referencing_documents, handle_request, process_request,
 	unavailable_response, require_own_transaction}',
 	'{store, document, referentialidentity, descriptor, edgesource, referenceedge,
 	effectiveschema, schemacomponent, resourcemodel, resourcetype}'),

@@ -112,6 +112,7 @@ SELECT pg_catalog.json_extract_path_text(dms.get_document(:'note'), 'offerings',
 SELECT pg_catalog.json_extract_path_text(body, 'sessionName')
 FROM dms.query_documents('Cascade', 'Session', '{"sessionName": "Spring", "schoolId": 11}') AS body;
 SELECT dms.count_documents('Cascade', 'Offering', '{"schoolId": 11}');
+SELECT sum(documents) FROM dms.document_digests('Cascade', 'Offering');
 SELECT referencingresourcename, referenceedgesourcekey FROM dms.referencing_documents(:'offering');
 SELECT dms.resolve('Cascade', 'Session', '{"schoolId": 11, "sessionName": "Spring"}') OPERATOR(pg_catalog.=) :'session' AS resolved;
 SELECT endpoint FROM dms.resources() LIMIT 1;

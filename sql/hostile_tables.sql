@@ -56,6 +56,7 @@ BEGIN
 	INSERT INTO impostor.call (statement) VALUES
 	($c$SELECT count(*) FROM dms.query_documents('Cascade', 'Offering', '{"schoolId": 11, "sessionName": "Fall"}')$c$),
 	($c$SELECT dms.count_documents('Cascade', 'Session', '{"schoolId": 11}')$c$),
+	($c$SELECT * FROM dms.document_digests('Cascade', 'Session')$c$),
 	($c$SELECT dms.resolve('Cascade', 'Session', '{"schoolId": 11, "sessionName": "Fall"}')$c$),
 	(format('SELECT count(*) FROM dms.referencing_documents(%L)', offering.document_uuid)),
 	($c$SELECT count(*) FROM dms.resources()$c$),

@@ -46,6 +46,7 @@ my %reads  = (
 	query_documents => q{SELECT dms.query_documents('ed-fi', 'schools')},
 	'query_documents with filters' => q{SELECT dms.query_documents('ed-fi', 'classPeriods', '{"schoolId": 1}')},
 	count_documents => q{SELECT dms.count_documents('ed-fi', 'schools')},
+	document_digests => q{SELECT sum(documents) FROM dms.document_digests('ed-fi', 'schools')},
 	referencing_documents => "SELECT * FROM dms.referencing_documents('$school')",
 	resolve => q{SELECT dms.resolve('ed-fi', 'school', '{"schoolId": 1}')},
 );
