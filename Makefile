@@ -27,34 +27,35 @@ DATA = $(notdir $(wildcard $(TOP)/dms--*.sql))
 # checks.
 OBJS = src/dms.o
 OBJS += $(addprefix src/base/,datetime.o decimal.o faults.o gaps.o grow.o ids.o jsonargument.o jsontree.o \
-	jsontreebuild.o lowercase.o pattern.o referentialid.o report.o sha256.o uuid.o words.o)
+	jsontreebuild.o lowercase.o optionlist.o pattern.o referentialid.o report.o sha256.o uuid.o words.o)
 OBJS += $(addprefix src/engine/,attempt.o cursors.o datums.o foreignkey.o keyaccess.o keyedtable.o keyscan.o \
 	keywrite.o nowait.o ownercode.o restrict.o result.o rowwrite.o safefunction.o session.o snapshot.o statement.o \
 	store.o storedrows.o storerow.o tablewriter.o writefacts.o)
 OBJS += $(addprefix src/model/,edgename.o equalpaths.o jsonwrite.o modelcache.o modelsound.o modelstore.o \
-	resourcemodels.o resourcetypes.o value.o)
+	resourcemodels.o resourceoptions.o resourcetypes.o value.o)
 OBJS += $(addprefix src/schema/,grants.o apiread.o apiresource.o apischema.o ddl.o ddltable.o deploy.o deploytypes.o jsonschema.o modelbind.o \
 	upgrade.o modelbuild.o modelcheck.o modelgraph.o modelset.o modeltables.o naming.o)
-OBJS += $(addprefix src/document/,body.o bodyrules.o descriptoruris.o document.o edges.o flatten.o identity.o idset.o \
+OBJS += $(addprefix src/document/,body.o bodyrules.o descriptoruris.o document.o edges.o flatten.o history.o identity.o idset.o \
 	identityread.o projection.o reconstitute.o referentialids.o references.o rows.o rowtables.o storedpage.o \
 	verify.o)
 OBJS += $(addprefix src/cascade/,cascade.o cascadeequality.o claim.o closure.o edgesources.o \
 	futurenames.o identitylocks.o identityturns.o locks.o replaceids.o turnstile.o)
 OBJS += $(addprefix src/verbs/,batchkeys.o batchresolve.o delete.o digests.o filter.o resolve.o precondition.o \
-	query.o querysql.o queryterms.o read.o update.o updatebatch.o upsert.o violations.o write.o \
+	query.o querysql.o queryterms.o read.o restore.o update.o updatebatch.o upsert.o versions.o violations.o write.o \
 	writeguard.o writeresult.o)
 OBJS += $(addprefix src/request/,idempotency.o idempotencysql.o request.o requestparse.o requestquery.o \
 	response.o)
-OBJS += $(addprefix src/admin/,auditscope.o configure.o diagram.o introspect.o rebuildedges.o repair.o repairsql.o)
+OBJS += $(addprefix src/admin/,auditscope.o configure.o configureresource.o diagram.o introspect.o \
+	rebuildedges.o repair.o repairsql.o retention.o)
 
 # Compilers do not create the directories that they write to.
 $(shell mkdir -p $(sort $(dir $(OBJS))))
 
 # In reading order: later tests use features that earlier ones introduce.
 REGRESS = extension uuid lowercase deploy mapping introspection deploy_refusals store indexes protocol
-REGRESS += write write_validation write_references write_identity write_many cascade audit roles configure
+REGRESS += write write_validation write_references write_identity write_many cascade audit roles configure configure_resource
 REGRESS += direct_access direct_constraints hostile hostile_tables contradictions
-REGRESS += read kept query digests argument_types requests row_security idempotency
+REGRESS += read kept query digests history history_rights argument_types requests row_security idempotency
 
 # Specs of the fault schedule need pause points, so only ./check runs them.
 FAULT_SPECS := $(shell sed 's/\#.*//' $(TOP)/test/isolation/fault_schedule 2>/dev/null)

@@ -259,7 +259,7 @@ CREATE TABLE dms.ResourceType (
 ($ddl$COMMENT ON COLUMN dms.ResourceType.ProjectName IS 'the project in references'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.ResourceType.ResourceName IS 'the resource'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.ResourceType.ResourceType IS '{ProjectName}.{ResourceName}; characters other than ASCII letters, digits, "." and "-" are replaced by "-"'$ddl$),
-($ddl$COMMENT ON COLUMN dms.ResourceType.Options IS 'options of the resource; there are none yet'$ddl$),
+($ddl$COMMENT ON COLUMN dms.ResourceType.Options IS 'options of the resource; dms.configure_resource() sets them'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.ResourceType.UpdatedAt IS 'when the row was last written'$ddl$),
 
 ($ddl$
@@ -314,6 +314,62 @@ $body$$ddl$),
 CREATE TRIGGER idempotencykeys_created_at BEFORE UPDATE OF CreatedAt ON dms.IdempotencyKeys
 	FOR EACH ROW WHEN (OLD.CreatedAt IS DISTINCT FROM NEW.CreatedAt)
 	EXECUTE FUNCTION dms.idempotencykeys_created_at()$ddl$),
+
+($ddl$
+CREATE TABLE dms.DocumentVersion (
+	DocumentUuid uuid NOT NULL,
+	VersionNumber bigint NOT NULL,
+	CreatedAt timestamptz NOT NULL,
+	ResourceTypeId integer NOT NULL,
+	ResourceVersion varchar(64) NOT NULL,
+	Kind varchar(10) NOT NULL,
+	CreatedBy varchar(256) NOT NULL,
+	Content json,
+	PRIMARY KEY (DocumentUuid, VersionNumber)
+) WITH (toast_tuple_target = 512)$ddl$),
+($ddl$ALTER TABLE dms.DocumentVersion ALTER COLUMN Content SET STORAGE MAIN$ddl$),
+($ddl$COMMENT ON TABLE dms.DocumentVersion IS 'versions of the documents of resources that have the option history: one row for each etag, never changed'$ddl$),
+($ddl$COMMENT ON COLUMN dms.DocumentVersion.DocumentUuid IS 'the public id of the document'$ddl$),
+($ddl$COMMENT ON COLUMN dms.DocumentVersion.VersionNumber IS 'the etag of this version; of a deleted document, its last etag plus 1'$ddl$),
+($ddl$COMMENT ON COLUMN dms.DocumentVersion.CreatedAt IS 'when the etag was given; never less than that of the version before'$ddl$),
+($ddl$COMMENT ON COLUMN dms.DocumentVersion.ResourceTypeId IS 'the resource of the document'$ddl$),
+($ddl$COMMENT ON COLUMN dms.DocumentVersion.ResourceVersion IS 'version of the project at that time'$ddl$),
+($ddl$COMMENT ON COLUMN dms.DocumentVersion.Kind IS 'baseline, inserted, updated, cascaded, restored or deleted'$ddl$),
+($ddl$COMMENT ON COLUMN dms.DocumentVersion.CreatedBy IS 'who wrote it: the setting dms.user, or the role that has connected'$ddl$),
+($ddl$COMMENT ON COLUMN dms.DocumentVersion.Content IS 'the representation of the document with this etag; NULL if it was deleted'$ddl$),
+($ddl$
+CREATE FUNCTION dms.documentversion_final() RETURNS trigger
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+AS $body$
+BEGIN
+	IF TG_OP = 'DELETE' AND current_setting('dms.purging', true) = 'on' THEN
+		RETURN NULL;
+	END IF;
+	RAISE integrity_constraint_violation USING MESSAGE = 'versions of documents are never changed',
+		HINT = 'dms.purge_history() and dms.erase_history() delete versions.';
+END
+$body$$ddl$),
+($ddl$COMMENT ON FUNCTION dms.documentversion_final() IS 'refuses to change or delete versions'$ddl$),
+($ddl$
+CREATE TRIGGER documentversion_final BEFORE UPDATE OR DELETE OR TRUNCATE ON dms.DocumentVersion
+	FOR EACH STATEMENT EXECUTE FUNCTION dms.documentversion_final()$ddl$),
+-- The trigger of this function exists while a resource has the option history.
+($ddl$
+CREATE FUNCTION dms.document_history() RETURNS trigger
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+AS $body$
+BEGIN
+	INSERT INTO dms.DocumentVersion (DocumentUuid, VersionNumber, CreatedAt, ResourceTypeId, ResourceVersion, Kind, CreatedBy)
+	SELECT g.DocumentUuid, g.Etag + 1, GREATEST(clock_timestamp(), g.LastModifiedAt), t.ResourceTypeId,
+		g.ResourceVersion, 'deleted', left(COALESCE(NULLIF(current_setting('dms.user', true), ''), session_user), 256)
+	FROM gone AS g
+	JOIN dms.ResourceType AS t ON (t.ProjectName, t.ResourceName) = (g.ProjectName, g.ResourceName)
+	WHERE t.Options @> '{"history": true}'
+	ORDER BY g.DocumentUuid;
+	RETURN NULL;
+END
+$body$$ddl$),
+($ddl$COMMENT ON FUNCTION dms.document_history() IS 'records deleted documents of resources that have the option history'$ddl$),
 
 -- A plain DELETE must wait for transactions that rely on the identity, as
 -- dms.delete_document() does.  Deleting the lock row conflicts with their share
@@ -372,7 +428,62 @@ CREATE TABLE dms.ResourceType (
 (2, $ddl$COMMENT ON COLUMN dms.ResourceType.ResourceName IS 'the resource'$ddl$),
 (2, $ddl$COMMENT ON COLUMN dms.ResourceType.ResourceType IS '{ProjectName}.{ResourceName}; characters other than ASCII letters, digits, "." and "-" are replaced by "-"'$ddl$),
 (2, $ddl$COMMENT ON COLUMN dms.ResourceType.Options IS 'options of the resource; there are none yet'$ddl$),
-(2, $ddl$COMMENT ON COLUMN dms.ResourceType.UpdatedAt IS 'when the row was last written'$ddl$)
+(2, $ddl$COMMENT ON COLUMN dms.ResourceType.UpdatedAt IS 'when the row was last written'$ddl$),
+(3, $ddl$
+CREATE TABLE dms.DocumentVersion (
+	DocumentUuid uuid NOT NULL,
+	VersionNumber bigint NOT NULL,
+	CreatedAt timestamptz NOT NULL,
+	ResourceTypeId integer NOT NULL,
+	ResourceVersion varchar(64) NOT NULL,
+	Kind varchar(10) NOT NULL,
+	CreatedBy varchar(256) NOT NULL,
+	Content json,
+	PRIMARY KEY (DocumentUuid, VersionNumber)
+) WITH (toast_tuple_target = 512)$ddl$),
+(3, $ddl$ALTER TABLE dms.DocumentVersion ALTER COLUMN Content SET STORAGE MAIN$ddl$),
+(3, $ddl$COMMENT ON TABLE dms.DocumentVersion IS 'versions of the documents of resources that have the option history: one row for each etag, never changed'$ddl$),
+(3, $ddl$COMMENT ON COLUMN dms.DocumentVersion.DocumentUuid IS 'the public id of the document'$ddl$),
+(3, $ddl$COMMENT ON COLUMN dms.DocumentVersion.VersionNumber IS 'the etag of this version; of a deleted document, its last etag plus 1'$ddl$),
+(3, $ddl$COMMENT ON COLUMN dms.DocumentVersion.CreatedAt IS 'when the etag was given; never less than that of the version before'$ddl$),
+(3, $ddl$COMMENT ON COLUMN dms.DocumentVersion.ResourceTypeId IS 'the resource of the document'$ddl$),
+(3, $ddl$COMMENT ON COLUMN dms.DocumentVersion.ResourceVersion IS 'version of the project at that time'$ddl$),
+(3, $ddl$COMMENT ON COLUMN dms.DocumentVersion.Kind IS 'baseline, inserted, updated, cascaded, restored or deleted'$ddl$),
+(3, $ddl$COMMENT ON COLUMN dms.DocumentVersion.CreatedBy IS 'who wrote it: the setting dms.user, or the role that has connected'$ddl$),
+(3, $ddl$COMMENT ON COLUMN dms.DocumentVersion.Content IS 'the representation of the document with this etag; NULL if it was deleted'$ddl$),
+(3, $ddl$
+CREATE FUNCTION dms.documentversion_final() RETURNS trigger
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+AS $body$
+BEGIN
+	IF TG_OP = 'DELETE' AND current_setting('dms.purging', true) = 'on' THEN
+		RETURN NULL;
+	END IF;
+	RAISE integrity_constraint_violation USING MESSAGE = 'versions of documents are never changed',
+		HINT = 'dms.purge_history() and dms.erase_history() delete versions.';
+END
+$body$$ddl$),
+(3, $ddl$COMMENT ON FUNCTION dms.documentversion_final() IS 'refuses to change or delete versions'$ddl$),
+(3, $ddl$
+CREATE TRIGGER documentversion_final BEFORE UPDATE OR DELETE OR TRUNCATE ON dms.DocumentVersion
+	FOR EACH STATEMENT EXECUTE FUNCTION dms.documentversion_final()$ddl$),
+(3, $ddl$
+CREATE FUNCTION dms.document_history() RETURNS trigger
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+AS $body$
+BEGIN
+	INSERT INTO dms.DocumentVersion (DocumentUuid, VersionNumber, CreatedAt, ResourceTypeId, ResourceVersion, Kind, CreatedBy)
+	SELECT g.DocumentUuid, g.Etag + 1, GREATEST(clock_timestamp(), g.LastModifiedAt), t.ResourceTypeId,
+		g.ResourceVersion, 'deleted', left(COALESCE(NULLIF(current_setting('dms.user', true), ''), session_user), 256)
+	FROM gone AS g
+	JOIN dms.ResourceType AS t ON (t.ProjectName, t.ResourceName) = (g.ProjectName, g.ResourceName)
+	WHERE t.Options @> '{"history": true}'
+	ORDER BY g.DocumentUuid;
+	RETURN NULL;
+END
+$body$$ddl$),
+(3, $ddl$COMMENT ON FUNCTION dms.document_history() IS 'records deleted documents of resources that have the option history'$ddl$),
+(3, $ddl$COMMENT ON COLUMN dms.ResourceType.Options IS 'options of the resource; dms.configure_resource() sets them'$ddl$)
 ) AS u (version, statement)
 WHERE u.version > from_version
 $upgrade$;
@@ -478,6 +589,18 @@ AS 'MODULE_PATHNAME', 'dms_configure_store';
 COMMENT ON FUNCTION dms.configure_store(jsonb) IS
 'sets options of the store: maxCascadeSize, verifyEdges, idempotencyLease, idempotencyTtl (null resets one), and returns all of them; of an option and a setting, the stricter one holds';
 
+CREATE FUNCTION dms.configure_resource(project text, resource text, options jsonb) RETURNS jsonb
+LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'dms_configure_resource';
+COMMENT ON FUNCTION dms.configure_resource(text, text, jsonb) IS
+'sets options of a resource: history, historyLevel, retainVersions, retainFor (null removes one), and returns all that hold then; waits for writers in flight';
+
+CREATE FUNCTION dms.plan_resource(project text, resource text, options jsonb) RETURNS SETOF text
+LANGUAGE C STABLE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'dms_plan_resource';
+COMMENT ON FUNCTION dms.plan_resource(text, text, jsonb) IS
+'the DDL that setting these options by dms.configure_resource() would run, one statement per row; runs nothing';
+
 CREATE FUNCTION dms_internal.require_store() RETURNS void
 LANGUAGE C STABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'dms_require_store';
@@ -515,7 +638,15 @@ RETURNS TABLE (part text, table_name text, name text, type text, nullable boolea
 LANGUAGE C STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'dms_describe_resource';
 COMMENT ON FUNCTION dms.describe_resource(text, text) IS
-'the tables and columns of a resource with their JSON paths and references, the rules that hold for it and how they are enforced, and its query fields';
+'the tables and columns of a resource with their JSON paths and references, the rules that hold for it and how they are enforced, its query fields, and its options with their values as types';
+
+-- Not strict: without names, all resources are listed.
+CREATE FUNCTION dms.resource_options(project text DEFAULT NULL, resource text DEFAULT NULL)
+RETURNS TABLE (project text, resource text, resource_type text, options jsonb)
+LANGUAGE C STABLE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'dms_resource_options';
+COMMENT ON FUNCTION dms.resource_options(text, text) IS
+'the options of all resources, of those of a project, or of one resource (by names or endpoint names in any case), in load order';
 
 CREATE FUNCTION dms.schema_diagram(project text, resource text) RETURNS text
 LANGUAGE C STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
@@ -596,6 +727,13 @@ AS 'MODULE_PATHNAME', 'dms_delete_document';
 COMMENT ON FUNCTION dms.delete_document(uuid, bigint) IS
 'deletes a document that no other refers to; returns true, or raises an error that counts the documents that do';
 
+CREATE FUNCTION dms.restore_document(document_uuid uuid, version bigint, if_match bigint DEFAULT NULL)
+RETURNS dms.write_result
+LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_restore_document';
+COMMENT ON FUNCTION dms.restore_document(uuid, bigint, bigint) IS
+'gives a document the content of an earlier version, as a new version; a document that was deleted gets its id again';
+
 CREATE FUNCTION dms.lock_identity_closure(seeds bigint[]) RETURNS SETOF bigint
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'dms_lock_identity_closure';
@@ -619,6 +757,35 @@ LANGUAGE C STABLE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'dms_get_document';
 COMMENT ON FUNCTION dms.get_document(uuid) IS
 'the document with this id as JSON, with the current identities of the documents that it refers to; NULL if there is none';
+
+-- A literal without a type would be ambiguous between these two: name the argument.
+CREATE FUNCTION dms.get_document(document_uuid uuid, version bigint) RETURNS json
+LANGUAGE C STABLE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_get_document_version';
+COMMENT ON FUNCTION dms.get_document(uuid, bigint) IS
+'the document as it was with this etag; NULL if there is no such version';
+
+CREATE FUNCTION dms.get_document(document_uuid uuid, as_of timestamptz) RETURNS json
+LANGUAGE C STABLE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_get_document_as_of';
+COMMENT ON FUNCTION dms.get_document(uuid, timestamptz) IS
+'the document as it was at this time; NULL if it did not exist, or if its history begins later';
+
+-- Not strict, because "before" is NULL for the first page.
+CREATE FUNCTION dms.list_versions(document_uuid uuid, page_limit int DEFAULT 25, before bigint DEFAULT NULL)
+RETURNS TABLE (version bigint, version_id text, kind text, created_at timestamptz, created_by text,
+	resource_version text, bytes int, is_current boolean)
+LANGUAGE C STABLE CALLED ON NULL INPUT PARALLEL UNSAFE ROWS 25
+AS 'MODULE_PATHNAME', 'dms_list_versions';
+COMMENT ON FUNCTION dms.list_versions(uuid, int, bigint) IS
+'the versions of a document, also of one that was deleted, newest first; "before" continues before a version';
+
+CREATE FUNCTION dms.history_stats()
+RETURNS TABLE (project text, resource text, versions bigint, bytes bigint, oldest timestamptz)
+LANGUAGE C STABLE STRICT PARALLEL UNSAFE ROWS 10
+AS 'MODULE_PATHNAME', 'dms_history_stats';
+COMMENT ON FUNCTION dms.history_stats() IS
+'the number of versions of each resource that the caller may read, their size, and the time of the oldest';
 
 -- Not strict, because "after" is NULL for the first page.
 CREATE FUNCTION dms.query_documents(project text, resource text, filters jsonb DEFAULT '{}',
@@ -904,6 +1071,57 @@ COMMENT ON FUNCTION dms.idempotency_keys(text, timestamptz, timestamptz, integer
 'the idempotency keys of a route, a period and a status (102: open requests), newest first; pages are numbered from 0';
 
 -- ---------------------------------------------------------------------------
+-- Beginning and ending histories.
+-- ---------------------------------------------------------------------------
+
+CREATE FUNCTION dms_internal.write_baseline(project text, resource text, after bigint, wait boolean,
+	OUT written bigint, OUT last bigint)
+LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_write_baseline';
+COMMENT ON FUNCTION dms_internal.write_baseline(text, text, bigint, boolean) IS
+'a step of dms.baseline_history(): writes versions of some documents after an id, and returns their number and the last id';
+
+-- Documents that others hold are left to the second pass, which waits for them: who
+-- holds them may write their versions.  As in dms.process_request(), there can be no SET
+-- clause, and names are qualified.
+CREATE PROCEDURE dms.baseline_history(project text, resource text, INOUT written bigint DEFAULT 0)
+LANGUAGE plpgsql
+AS $$
+DECLARE
+	waits boolean;
+	n bigint;
+	after bigint;
+BEGIN
+	written := 0;
+	FOREACH waits IN ARRAY ARRAY[false, true] LOOP
+		after := 0;
+		LOOP
+			COMMIT;
+			SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+			SELECT b.written, b.last INTO n, after
+			FROM dms_internal.write_baseline(project, resource, after, waits) AS b;
+			EXIT WHEN after IS NULL;
+			written := written OPERATOR(pg_catalog.+) n;
+		END LOOP;
+	END LOOP;
+END
+$$;
+COMMENT ON PROCEDURE dms.baseline_history(text, text, bigint) IS
+'writes a first version of each document of a resource that has none with its etag, in transactions of its own, and returns their number';
+
+CREATE FUNCTION dms.purge_history(max_rows int DEFAULT 10000) RETURNS bigint
+LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_purge_history';
+COMMENT ON FUNCTION dms.purge_history(int) IS
+'deletes versions that the options retainVersions and retainFor of their resources do not retain, at most so many, and returns how many there were; call it until it returns 0';
+
+CREATE FUNCTION dms.erase_history(document_uuid uuid) RETURNS bigint
+LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_erase_history';
+COMMENT ON FUNCTION dms.erase_history(uuid) IS
+'deletes all versions of a document but the current one, and all of a document that was deleted; returns how many there were';
+
+-- ---------------------------------------------------------------------------
 -- Checking the store.  The audit reads the stored models and the tables and
 -- shares no code with the write path, so that it can find errors of the latter.
 -- ---------------------------------------------------------------------------
@@ -1174,6 +1392,64 @@ $$;
 COMMENT ON FUNCTION dms_internal.audit_members(text[], bigint) IS
 'differences between the member tables of abstract resources and their views, for resources of these types';
 
+-- Only resources whose versions are kept are looked at.  A number may be missing before a
+-- baseline: the history was switched off for a while.
+CREATE FUNCTION dms_internal.audit_history(model jsonb, only_document bigint) RETURNS SETOF dms_internal.audit_finding
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	project CONSTANT text := model ->> 'project';
+	resource CONSTANT text := model ->> 'resource';
+	type_id CONSTANT integer := dms_internal.resource_type_id(project, resource);
+	only_uuid CONSTANT uuid := (SELECT d.DocumentUuid FROM dms.Document AS d WHERE d.DocumentId = only_document);
+BEGIN
+	IF NOT EXISTS (SELECT FROM dms.ResourceType AS t
+		WHERE t.ResourceTypeId = type_id AND t.Options @> '{"history": true}') THEN
+		RETURN;
+	END IF;
+
+	RETURN QUERY
+	SELECT CASE WHEN v.VersionNumber IS NULL THEN 'history_missing' ELSE 'history_wrong' END,
+		d.DocumentId, d.DocumentUuid, NULL::text, 'version ' || d.Etag,
+		CASE WHEN v.VersionNumber IS NULL THEN NULL
+			WHEN v.CreatedAt <> d.LastModifiedAt THEN 'version ' || d.Etag || ' with another time'
+			ELSE 'version ' || d.Etag || ' with another text' END
+	FROM dms.Document AS d
+	LEFT JOIN dms.DocumentVersion AS v ON (v.DocumentUuid, v.VersionNumber) = (d.DocumentUuid, d.Etag)
+	WHERE (d.ProjectName, d.ResourceName) = (project, resource) AND (only_document IS NULL OR d.DocumentId = only_document)
+	  AND (v.VersionNumber IS NULL OR v.CreatedAt <> d.LastModifiedAt
+		OR v.Content::text IS DISTINCT FROM dms.get_document(d.DocumentUuid)::text);
+
+	RETURN QUERY
+	SELECT CASE WHEN v.kind NOT IN ('baseline', 'inserted', 'updated', 'cascaded', 'restored', 'deleted')
+				OR (v.kind = 'deleted') <> v.empty THEN 'history_wrong'
+			WHEN v.created_at < v.time_before THEN 'history_time'
+			ELSE 'history_gap' END,
+		NULL::bigint, v.uuid, NULL::text, 'version ' || v.number_before + 1,
+		'version ' || v.number || ', ' || v.kind
+	FROM (SELECT d.DocumentUuid AS uuid, d.VersionNumber AS number, d.Kind AS kind, d.CreatedAt AS created_at,
+			d.Content IS NULL AS empty,
+			lag(d.VersionNumber) OVER document AS number_before, lag(d.CreatedAt) OVER document AS time_before
+		FROM dms.DocumentVersion AS d
+		WHERE d.ResourceTypeId = type_id AND (only_document IS NULL OR d.DocumentUuid = only_uuid)
+		WINDOW document AS (PARTITION BY d.DocumentUuid ORDER BY d.VersionNumber)) AS v
+	WHERE v.created_at < v.time_before OR (v.number <> v.number_before + 1 AND v.kind <> 'baseline')
+	   OR v.kind NOT IN ('baseline', 'inserted', 'updated', 'cascaded', 'restored', 'deleted')
+	   OR (v.kind = 'deleted') <> v.empty;
+
+	IF only_document IS NULL THEN
+		RETURN QUERY
+		SELECT 'tombstone_missing', NULL::bigint, v.uuid, NULL::text, v.uuid || '@' || v.number + 1, 'version ' || v.number
+		FROM (SELECT DISTINCT ON (n.DocumentUuid) n.DocumentUuid AS uuid, n.VersionNumber AS number, n.Kind AS kind
+			FROM dms.DocumentVersion AS n WHERE n.ResourceTypeId = type_id
+			ORDER BY n.DocumentUuid, n.VersionNumber DESC) AS v
+		WHERE v.kind <> 'deleted' AND NOT EXISTS (SELECT FROM dms.Document AS d WHERE d.DocumentUuid = v.uuid);
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION dms_internal.audit_history(jsonb, bigint) IS
+'versions of documents of a resource that are missing, or contradict the documents or each other, if versions are kept';
+
 CREATE FUNCTION dms_internal.audit_orphans() RETURNS SETOF dms_internal.audit_finding
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
@@ -1256,6 +1532,7 @@ BEGIN
 			COALESCE((counts ->> scope.type)::bigint, 0)) AS f;
 		RETURN QUERY SELECT f.* FROM dms_internal.audit_edges(scope.model, only_document) AS f;
 		RETURN QUERY SELECT f.* FROM dms_internal.audit_identities(scope.model, only_document) AS f;
+		RETURN QUERY SELECT f.* FROM dms_internal.audit_history(scope.model, only_document) AS f;
 		n := n + 1;
 		IF n % 100 = 0 OR clock_timestamp() > told + interval '10 seconds' THEN
 			RAISE NOTICE 'audited % of % resources', n, cardinality(types);
@@ -1411,6 +1688,14 @@ DELETE FROM dms.ReferenceEdge AS e
 WHERE e.ParentDocumentId = ANY ($1)
   AND NOT EXISTS (SELECT FROM dms.Document AS d WHERE d.DocumentId = e.ParentDocumentId)
 $statement$),
+('tombstone_missing', $statement$
+INSERT INTO dms.DocumentVersion (DocumentUuid, VersionNumber, CreatedAt, ResourceTypeId, ResourceVersion, Kind, CreatedBy)
+SELECT v.DocumentUuid, v.VersionNumber + 1, GREATEST(clock_timestamp(), v.CreatedAt), v.ResourceTypeId,
+	v.ResourceVersion, 'deleted', session_user
+FROM unnest($2) AS u (version_id)
+JOIN dms.DocumentVersion AS v ON v.DocumentUuid = split_part(u.version_id, '@', 1)::uuid
+	AND v.VersionNumber = split_part(u.version_id, '@', 2)::bigint - 1
+$statement$),
 ('descriptor_uri', $statement$
 UPDATE dms.Descriptor SET Uri = Namespace || '#' || CodeValue WHERE DocumentId = ANY ($1)
 $statement$),
@@ -1457,22 +1742,24 @@ VALUES
 	'{}'::text[]),
 -- Reading runs with the rights of the caller, who therefore needs SELECT on these
 -- tables, and on the tables and views of resources.
-('reader', '{require_store, instance_id, resources, describe_resource, schema_diagram, resolve, get_document,
-	query_documents, count_documents, document_digests, referencing_documents, handle_request, process_request,
+('reader', '{require_store, instance_id, resources, describe_resource, resource_options, schema_diagram, resolve, get_document,
+	list_versions, history_stats, query_documents, count_documents, document_digests, referencing_documents,
+	handle_request, process_request,
 	unavailable_response, require_own_transaction}',
 	'{store, document, referentialidentity, descriptor, edgesource, referenceedge,
 	effectiveschema, schemacomponent, resourcemodel, resourcetype}'),
 -- Writing runs with the rights of the store's owner, so a writer needs no other
 -- tables.
-('writer', '{upsert_document, update_document, update_documents, delete_document,
+('writer', '{upsert_document, update_document, update_documents, delete_document, restore_document,
 	idempotency_begin, idempotency_complete}',
 	'{}'),
 ('admin', '{core_ddl, trigger_ddl, upgrade_ddl, upgrade_store, deploy_schema, plan_schema, configure_store,
+	configure_resource, plan_resource, baseline_history, write_baseline, purge_history, erase_history,
 	stored_identities, resource_type_id, audit, audit_store, audit_scope, audit_rows, audit_references, audit_documents,
-	audit_edges, audit_identities, audit_descriptors, audit_members, audit_orphans, rebuild_edges, repair,
+	audit_edges, audit_identities, audit_descriptors, audit_members, audit_history, audit_orphans, rebuild_edges, repair,
 	lock_identity_closure, recompute_identities, grant_access,
 	purge_idempotency_keys, require_page, idempotency_keys}',
-	'{identitylock, idempotencykeys}')
+	'{identitylock, idempotencykeys, documentversion}')
 $$;
 COMMENT ON FUNCTION dms.access_levels() IS
 'the functions and core tables that each level of access adds to the level before it';

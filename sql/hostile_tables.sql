@@ -157,6 +157,7 @@ BEGIN
 		EXECUTE format('ALTER TABLE %s ALTER %I DROP IDENTITY', relation, changed);
 	END IF;
 	EXECUTE format('ALTER TABLE %s ALTER %I DROP NOT NULL', relation, changed);
+	EXECUTE format('ALTER TABLE %s DISABLE TRIGGER USER', relation);
 	EXECUTE format('UPDATE %s SET %I = NULL', relation, changed);
 	SELECT * INTO answered, refused, unfair FROM impostor.make_calls();
 	RAISE SQLSTATE 'ZZZZZ';

@@ -14,6 +14,7 @@
 #include "cascade/turnstile.h"
 #include "document/body.h"
 #include "document/descriptoruris.h"
+#include "document/history.h"
 #include "document/verify.h"
 #include "engine/keyaccess.h"
 #include "engine/keyscan.h"
@@ -45,6 +46,7 @@ _PG_init(void)
 	ModelCacheInit();
 	BodyInit();
 	DescriptorUrisInit();
+	HistoryInit();
 	LocksInit();
 	TurnstileInit();
 	ClosureInit();

@@ -12,13 +12,13 @@
 #include "postgres.h"
 
 #include "base/faults.h"
+#include "base/optionlist.h"
 #include "base/report.h"
 #include "engine/session.h"
 #include "engine/snapshot.h"
 #include "engine/statement.h"
 #include "engine/store.h"
 #include "engine/storerow.h"
-#include "executor/spi.h"
 #include "fmgr.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
@@ -29,48 +29,26 @@
 
 PG_FUNCTION_INFO_V1(dms_configure_store);
 
-/* Replaces a value by the one to store; returns false if it is not valid. */
-typedef bool (*TakeValue) (JsonbValue *value);
-
 /* An option, and the column of dms.Store that has it. */
 typedef struct Option
 {
-	const char *key;
+	OptionRule	rule;
 	const char *column;
 	const char *type;			/* of the column */
-	TakeValue	take;
-	const char *expected;		/* what a value must be */
 } Option;
-
-/* Returns true if a number is whole and in range. */
-static bool
-IsWhole(const JsonbValue *value, int64 least)
-{
-	Datum		number;
-	bool		overflow = false;
-	int32		whole;
-
-	if (value->type != jbvNumeric)
-		return false;
-	number = NumericGetDatum(value->val.numeric);
-	if (DatumGetInt32(DirectFunctionCall1(numeric_min_scale, number)) > 0)
-		return false;
-	whole = numeric_int4_opt_error(value->val.numeric, &overflow);
-	return !overflow && whole >= least;
-}
 
 /* Take a number of documents. */
 static bool
 TakeCount(JsonbValue *value)
 {
-	return IsWhole(value, 0);
+	return OptionListIsWhole(value, 0);
 }
 
 /* Take a number of seconds. */
 static bool
 TakeSeconds(JsonbValue *value)
 {
-	return IsWhole(value, 1);
+	return OptionListIsWhole(value, 1);
 }
 
 /* Take a fraction of writes: true is all of them, false is none. */
@@ -92,100 +70,33 @@ TakeFraction(JsonbValue *value)
 }
 
 static const Option options[] = {
-	{"maxCascadeSize", "MaxCascadeSize", "int4", TakeCount, "a whole number of documents, or 0 for no limit"},
-	{"verifyEdges", "VerifyEdges", "float8", TakeFraction, "true, false, or a fraction of writes between 0 and 1"},
-	{"idempotencyLease", "IdempotencyLease", "int4", TakeSeconds, "a whole number of seconds, at least 1"},
-	{"idempotencyTtl", "IdempotencyTtl", "int4", TakeSeconds, "a whole number of seconds, at least 1"},
+	{{"maxCascadeSize", TakeCount, "a whole number of documents, or 0 for no limit"}, "MaxCascadeSize", "int4"},
+	{{"verifyEdges", TakeFraction, "true, false, or a fraction of writes between 0 and 1"}, "VerifyEdges", "float8"},
+	{{"idempotencyLease", TakeSeconds, "a whole number of seconds, at least 1"}, "IdempotencyLease", "int4"},
+	{{"idempotencyTtl", TakeSeconds, "a whole number of seconds, at least 1"}, "IdempotencyTtl", "int4"},
 };
-
-/* Returns the option of a key; NULL if there is none. */
-static const Option *
-FindOption(const JsonbValue *key)
-{
-	for (size_t i = 0; i < lengthof(options); i++)
-		if (strlen(options[i].key) == (size_t) key->val.string.len &&
-			memcmp(options[i].key, key->val.string.val, key->val.string.len) == 0)
-			return &options[i];
-	return NULL;
-}
-
-/* Check one member of the argument, and replace its value by the one to store. */
-static void
-TakeMember(const JsonbValue *key, JsonbValue *value, Problem *problem)
-{
-	char	   *name = pnstrdup(key->val.string.val, key->val.string.len);
-	const Option *option = FindOption(key);
-
-	if (option == NULL)
-		ProblemNote(problem, "There is no option \"%s\".", name);
-	else if (value->type != jbvNull && !option->take(value))
-		ProblemNote(problem, "\"%s\" must be %s, or null to reset it.", name, option->expected);
-}
-
-/* Raise the problems of the argument, which name each key; the hint lists all of them. */
-static void
-RefuseProblems(Problem *problem)
-{
-	StringInfoData keys;
-
-	if (problem->count == 0)
-		return;
-	initStringInfo(&keys);
-	for (size_t i = 0; i < lengthof(options); i++)
-		appendStringInfo(&keys, "%s\"%s\"", i > 0 ? ", " : "", options[i].key);
-	problem->hint = psprintf("Options are %s.", keys.data);
-	ProblemRaise(problem, "options of the store are not valid");
-}
 
 /* Returns the checked options of the argument, each with the value to store. */
 static Jsonb *
 TakeOptions(Jsonb *given)
 {
-	Problem    *problem = ProblemNew(PROBLEM_ARGUMENT);
-	JsonbParseState *state = NULL;
-	JsonbIterator *iterator;
-	JsonbIteratorToken token;
-	JsonbValue	key;
-	JsonbValue	value;
+	const OptionRule *rules[lengthof(options)];
 
-	if (!JB_ROOT_IS_OBJECT(given))
-		ReportError(PROBLEM_ARGUMENT, NULL, "options must be an object");
-	pushJsonbValue(&state, WJB_BEGIN_OBJECT, NULL);
-	iterator = JsonbIteratorInit(&given->root);
-	(void) JsonbIteratorNext(&iterator, &key, true);
-	while ((token = JsonbIteratorNext(&iterator, &key, true)) == WJB_KEY)
-	{
-		(void) JsonbIteratorNext(&iterator, &value, true);
-		TakeMember(&key, &value, problem);
-		pushJsonbValue(&state, WJB_KEY, &key);
-		pushJsonbValue(&state, WJB_VALUE, &value);
-	}
-	RefuseProblems(problem);
-	return JsonbValueToJsonb(pushJsonbValue(&state, WJB_END_OBJECT, NULL));
+	for (size_t i = 0; i < lengthof(options); i++)
+		rules[i] = &options[i].rule;
+	return OptionListTake(given, rules, lengthof(options), ProblemNew(PROBLEM_ARGUMENT), "the store");
 }
 
 /* Returns the options as they are now, with null for those that are not set. */
 static Jsonb *
 CurrentOptions(void)
 {
-	StringInfoData sql;
-	bool		isnull;
-	Datum		current;
+	StringInfoData members;
 
-	initStringInfo(&sql);
-	appendStringInfoString(&sql, "SELECT pg_catalog.jsonb_build_object(");
+	initStringInfo(&members);
 	for (size_t i = 0; i < lengthof(options); i++)
-		appendStringInfo(&sql, "%s'%s', %s", i > 0 ? ", " : "", options[i].key, options[i].column);
-	appendStringInfoString(&sql, ") FROM dms.Store");
-	SnapshotBeginLatest();
-	(void) StatementExecuteWithArgs(sql.data, 0, NULL, NULL, true);
-	SnapshotEnd();
-	if (SPI_processed != 1)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg("table \"%s\" does not have its one row", "dms.store")));
-	current = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull);
-	return DatumGetJsonbP(current);
+		appendStringInfo(&members, "%s'%s', %s", i > 0 ? ", " : "", options[i].rule.key, options[i].column);
+	return StoreRowOptions(members.data);
 }
 
 /* Store options: all columns are set, those that were not given to what they are. */
@@ -197,15 +108,8 @@ StoreOptions(Jsonb *wanted)
 	initStringInfo(&assignments);
 	for (size_t i = 0; i < lengthof(options); i++)
 		appendStringInfo(&assignments, "%s%s = ($1 OPERATOR(pg_catalog.->>) '%s')::pg_catalog.%s",
-						 i > 0 ? ", " : "", options[i].column, options[i].key, options[i].type);
+						 i > 0 ? ", " : "", options[i].column, options[i].rule.key, options[i].type);
 	StoreRowConfigure(assignments.data, wanted);
-}
-
-/* Returns true if options are the same. */
-static bool
-SameOptions(Jsonb *left, Jsonb *right)
-{
-	return compareJsonbContainers(&left->root, &right->root) == 0;
 }
 
 /*
@@ -223,11 +127,8 @@ MergeOptions(Jsonb *given, bool store, MemoryContext context, Jsonb **merged)
 	SessionBegin(&session, RIGHTS_OF_OWNER);
 	current = CurrentOptions();
 	saved = MemoryContextSwitchTo(context);
-	*merged = DatumGetJsonbP(DirectFunctionCall2(jsonb_concat, JsonbPGetDatum(current), JsonbPGetDatum(given)));
-
-	/* If nothing was given, the result may be the argument itself. */
-	*merged = (Jsonb *) PG_DETOAST_DATUM_COPY(JsonbPGetDatum(*merged));
-	differ = !SameOptions(current, *merged);
+	*merged = OptionListMerge(current, given);
+	differ = !OptionListSame(current, *merged);
 	MemoryContextSwitchTo(saved);
 	if (differ && store)
 		StoreOptions(*merged);

@@ -1,12 +1,13 @@
 /*
  * introspect.c
- *		dms.resources() and dms.describe_resource(): describing what is
- *		deployed.
+ *		dms.resources(), dms.describe_resource() and dms.resource_options():
+ *		describing what is deployed.
  *
- * Both read the stored models with the rights of the caller.
+ * All of them read the stored models with the rights of the caller.
  */
 #include "postgres.h"
 
+#include "admin/auditscope.h"
 #include "admin/introspect.h"
 #include "catalog/pg_type.h"
 #include "engine/datums.h"
@@ -20,16 +21,20 @@
 #include "model/equalpaths.h"
 #include "model/modelstore.h"
 #include "model/resourcemodels.h"
+#include "model/resourcetypes.h"
 #include "schema/ddltable.h"
 #include "utils/builtins.h"
 #include "utils/json.h"
+#include "utils/jsonb.h"
 #include "utils/memutils.h"
 
 PG_FUNCTION_INFO_V1(dms_resources);
 PG_FUNCTION_INFO_V1(dms_describe_resource);
+PG_FUNCTION_INFO_V1(dms_resource_options);
 
 #define RESOURCES_COLUMNS 14
 #define DESCRIBE_COLUMNS 8
+#define OPTIONS_COLUMNS 4
 
 /* What enforces a rule. */
 #define BY_DATABASE "database"
@@ -431,6 +436,30 @@ DescribeIdentity(ReturnSetInfo *rsinfo, const ResourceModel *model)
 	}
 }
 
+/* Return the options of a resource that are set; the type of each is its value. */
+static void
+DescribeOptions(ReturnSetInfo *rsinfo, const ResourceModel *model)
+{
+	Jsonb	   *options = ResourceTypeOptions(ResourceTypeId(model->project, model->resource), NULL);
+	JsonbIterator *iterator;
+	JsonbIteratorToken token;
+	JsonbValue	key;
+	JsonbValue	value;
+
+	if (options == NULL || !JB_ROOT_IS_OBJECT(options))
+		return;
+	iterator = JsonbIteratorInit(&options->root);
+	(void) JsonbIteratorNext(&iterator, &key, true);
+	while ((token = JsonbIteratorNext(&iterator, &key, true)) == WJB_KEY)
+	{
+		DescribeRow row = {.part = "option",.name = pnstrdup(key.val.string.val, key.val.string.len)};
+
+		(void) JsonbIteratorNext(&iterator, &value, true);
+		row.type = JsonbToCString(NULL, &JsonbValueToJsonb(&value)->root, 0);
+		PutRow(rsinfo, &row);
+	}
+}
+
 /* Returns the tables and columns of a resource, and the rules that hold for it. */
 Datum
 dms_describe_resource(PG_FUNCTION_ARGS)
@@ -452,6 +481,37 @@ dms_describe_resource(PG_FUNCTION_ARGS)
 	DescribeEqualities(rsinfo, model);
 	DescribeIdentity(rsinfo, model);
 	DescribeQueries(rsinfo, model);
+	DescribeOptions(rsinfo, model);
+	SessionEnd(&session);
+	PG_RETURN_NULL();
+}
+
+/* Returns the options of resources, in load order. */
+Datum
+dms_resource_options(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	Session		session;
+	AuditScope	scope;
+
+	InitMaterializedSRF(fcinfo, 0);
+	(void) StoreTable(STORE_RESOURCE_TYPE);
+	SessionBegin(&session, RIGHTS_OF_CALLER);
+	scope = AuditScopeOfArguments(fcinfo);
+	for (int i = 0; i < scope.n; i++)
+	{
+		Datum		values[OPTIONS_COLUMNS];
+		bool		nulls[OPTIONS_COLUMNS];
+		char	   *type = NULL;
+		Jsonb	   *options = ResourceTypeOptions(ResourceTypeId(scope.projects[i], scope.resources[i]), &type);
+
+		SetText(values, nulls, 0, scope.projects[i]);
+		SetText(values, nulls, 1, scope.resources[i]);
+		SetText(values, nulls, 2, type);
+		nulls[3] = options == NULL;
+		values[3] = JsonbPGetDatum(options);
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	}
 	SessionEnd(&session);
 	PG_RETURN_NULL();
 }

@@ -18,6 +18,7 @@
 #include "cascade/closure.h"
 #include "catalog/pg_type.h"
 #include "document/descriptoruris.h"
+#include "document/history.h"
 #include "document/rowtables.h"
 #include "engine/datums.h"
 #include "engine/result.h"
@@ -46,7 +47,9 @@ typedef enum Remedy
 	REMEDY_DELETE,				/* a statement that deletes documents */
 	REMEDY_EDGES,
 	REMEDY_MEMBERS,
-	REMEDY_IDENTITY
+	REMEDY_IDENTITY,
+	REMEDY_VERSION,				/* write a version with the present etag */
+	REMEDY_NEXT_VERSION			/* raise the etag, and write a version */
 } Remedy;
 
 typedef struct KindInfo
@@ -80,6 +83,9 @@ static const KindInfo kinds[] = {
 	{"identity_surplus", REMEDY_SQL},
 	{"identity_missing", REMEDY_IDENTITY},
 	{"identity_wrong", REMEDY_IDENTITY},
+	{"tombstone_missing", REMEDY_SQL},
+	{"history_missing", REMEDY_VERSION},
+	{"history_wrong", REMEDY_NEXT_VERSION},
 };
 
 /* The findings of one kind. */
@@ -253,6 +259,28 @@ RepairIdentities(const Repair *repair, const Findings *findings)
 	CascadeRecompute(ids, n);
 }
 
+/*
+ * Write versions of documents from what is stored.  A version is never changed: if that
+ * of the present etag is wrong, the document gets another etag.  Findings without a
+ * document are about older versions, and stay.
+ */
+static void
+RepairVersions(const Findings *findings, bool raise)
+{
+	int64	   *ids = palloc_extended(sizeof(int64) * Max(findings->n, 1), MCXT_ALLOC_HUGE);
+	int			n = 0;
+
+	for (int i = 0; i < findings->n; i++)
+		if (findings->ids[i] != 0)
+			ids[n++] = findings->ids[i];
+	for (ClosureType *t = ClosureGroup(ids, n); t != NULL; t = t->next)
+	{
+		if (raise)
+			DocumentsBump(t->ids, t->n);
+		HistoryAppend(ModelCacheFind(t->project, t->resource), t->ids, t->n, HISTORY_BASELINE);
+	}
+}
+
 /* Count the findings that are gone since the last round; returns false if none is. */
 static bool
 CountRepaired(Repair *repair)
@@ -292,6 +320,12 @@ RepairKind(const Repair *repair, Findings *findings)
 			break;
 		case REMEDY_IDENTITY:
 			RepairIdentities(repair, findings);
+			break;
+		case REMEDY_VERSION:
+			RepairVersions(findings, false);
+			break;
+		case REMEDY_NEXT_VERSION:
+			RepairVersions(findings, true);
 			break;
 	}
 }

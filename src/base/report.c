@@ -115,6 +115,10 @@ static const ProblemCaseInfo problem_cases[] = {
 		ERRCODE_DMS_NO_DOCUMENT, 404, "not-found", "Not Found",
 		"There is no such document."
 	},
+	[PROBLEM_NO_VERSION] = {
+		ERRCODE_DMS_NO_DOCUMENT, 404, "not-found", "Not Found",
+		"There is no such version of the document."
+	},
 	[PROBLEM_UNKNOWN_RESOURCE] = {
 		ERRCODE_UNDEFINED_OBJECT, 404, "not-found", "Not Found",
 		"There is no such resource in the deployed schema."
@@ -165,6 +169,10 @@ static const ProblemCaseInfo problem_cases[] = {
 	[PROBLEM_SCHEMA_REFUSED] = {
 		ERRCODE_DMS_SCHEMA_REFUSED, 422, "schema-refused", "Schema Refused",
 		"The schema cannot be deployed; nothing was changed. See 'validationErrors' for each place."
+	},
+	[PROBLEM_OPTIONS_REFUSED] = {
+		ERRCODE_DMS_SCHEMA_REFUSED, 422, "options-refused", "Options Refused",
+		"The options cannot be set; nothing was changed."
 	},
 	[PROBLEM_NOT_PERMITTED] = {
 		ERRCODE_INSUFFICIENT_PRIVILEGE, 403, "security:authorization",

@@ -18,6 +18,7 @@
 #include "cascade/identitylocks.h"
 #include "cascade/replaceids.h"
 #include "document/document.h"
+#include "document/history.h"
 #include "document/projection.h"
 #include "engine/session.h"
 #include "engine/snapshot.h"
@@ -143,6 +144,37 @@ CheckEqualities(const Closure *closure, const ClosureType *parents)
 }
 
 /*
+ * Write versions of documents whose etags were raised, where versions are kept.  Those
+ * in written are left to the caller.
+ */
+static void
+KeepVersions(const ClosureType *types, const int64 *written, int nwritten)
+{
+	for (const ClosureType *t = types; t != NULL; t = t->next)
+	{
+		Resource   *resource = ModelCacheFind(t->project, t->resource);
+		int64	   *ids;
+		int			n;
+
+		if (!HistoryIsKept(resource))
+			continue;
+		ids = Without(t->ids, t->n, written, nwritten, &n);
+		HistoryAppend(resource, ids, n, HISTORY_CASCADED);
+	}
+}
+
+/*
+ * Write versions of the members of a closure and of their parents.  Their etags must
+ * have been raised: only then do we hold their rows, and know what others wrote.
+ */
+static void
+KeepCascaded(const Closure *closure, const ClosureType *parents, const int64 *written, int nwritten)
+{
+	KeepVersions(closure->types, written, nwritten);
+	KeepVersions(parents, written, nwritten);
+}
+
+/*
  * Do all that follows from new identities.  The documents in done have their
  * new ReferentialIds already and are not recomputed.  Those in written are
  * bumped by the caller, as the last statement of their own writes.
@@ -180,12 +212,27 @@ CascadeRun(const Closure *closure, const int64 *done, int ndone,
 	memcpy(changed, members, sizeof(int64) * nothers);
 	memcpy(changed + nothers, parents, sizeof(int64) * nparents);
 	qsort(changed, nothers + nparents, sizeof(int64), IdsCompare);
+	if (FAULT_SKIP("history_behind_bump"))
+		KeepCascaded(closure, parent_types, written, nwritten);
 	if (!FAULT_SKIP("parent_bump"))
 		DocumentsBump(changed, nothers + nparents);
+	if (!FAULT_SKIP("history_behind_bump"))
+		KeepCascaded(closure, parent_types, written, nwritten);
 	if (nothers + nparents >= LARGE_CASCADE)
 		ereport(NOTICE,
 				(errmsg("change of identity reached %d dependent documents and %d that refer to them",
 						nothers, nparents)));
+}
+
+/*
+ * Raise the etags of documents, whose ids are ascending, and write versions of them
+ * where versions are kept.  The caller has closed the gate.
+ */
+void
+CascadeBump(const int64 *ids, int n)
+{
+	DocumentsBump(ids, n);
+	KeepVersions(ClosureGroup(ids, n), NULL, 0);
 }
 
 /*

@@ -15,6 +15,7 @@ extern void CascadeRun(const Closure *closure, const int64 *done, int ndone,
 					   const int64 *written, int nwritten);
 
 extern int64 CascadeRecompute(const int64 *ids, int n);
+extern void CascadeBump(const int64 *ids, int n);
 
 /* cascadeequality.c */
 extern void CascadeCheckEqualities(const char *project, const char *resource,

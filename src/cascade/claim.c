@@ -19,9 +19,13 @@
 #include "engine/result.h"
 #include "engine/statement.h"
 #include "utils/builtins.h"
+#include "utils/timestamp.h"
 
 static const Oid claim_types[] = {UUIDOID, TEXTOID, TEXTOID, UUIDOID, TEXTOID,
-TEXTOID, UUIDOID, TEXTOID, INT8OID};
+TEXTOID, UUIDOID, TEXTOID, INT8OID, INT8OID, TIMESTAMPTZOID};
+
+/* The last parameters are those of a document that was deleted. */
+#define NEW_PARAMETERS 9
 
 /*
  * The insertion of the primary row decides which of several transactions gets
@@ -31,7 +35,7 @@ TEXTOID, UUIDOID, TEXTOID, INT8OID};
  * The alias has no such clause.  If it is taken, its holder is a document of
  * another resource, which an upsert cannot update: that is an error.
  */
-#define CLAIM_SQL(primary_taken, alias_taken) \
+#define CLAIM_ROWS_SQL(primary_taken, alias_taken, document) \
 	"WITH p AS (" REFERENTIAL_ID_INSERT_SQL \
 	" VALUES ($1, COALESCE($9, pg_catalog.nextval('dms.document_documentid_seq'::pg_catalog.regclass))," \
 	" $2, $3)" \
@@ -39,14 +43,23 @@ TEXTOID, UUIDOID, TEXTOID, INT8OID};
 	" a AS (" REFERENTIAL_ID_INSERT_SQL \
 	" SELECT $4, DocumentId, $5, $6 FROM p WHERE $4 IS NOT NULL" alias_taken ")," \
 	" l AS (" IDENTITY_LOCK_INSERT_SQL " SELECT DocumentId FROM p)," \
-	" d AS (" DOCUMENT_INSERT_SQL \
-	" SELECT DocumentId, $7, $2, $3, $8 FROM p RETURNING DocumentId, Etag, LastModifiedAt)" \
+	" d AS (" document " FROM p RETURNING DocumentId, Etag, LastModifiedAt)" \
 	" SELECT DocumentId, Etag, LastModifiedAt FROM d"
+#define CLAIM_SQL(primary_taken, alias_taken) \
+	CLAIM_ROWS_SQL(primary_taken, alias_taken, DOCUMENT_INSERT_SQL " SELECT DocumentId, $7, $2, $3, $8")
 #define UNLESS_TAKEN " ON CONFLICT (ReferentialId) DO NOTHING"
 
 static Statement claim =
 {
 	.sql = CLAIM_SQL(UNLESS_TAKEN, ""),
+	.nargs = NEW_PARAMETERS,
+	.argtypes = claim_types,
+};
+
+static Statement claim_again =
+{
+	.sql = CLAIM_ROWS_SQL(UNLESS_TAKEN, "", DOCUMENT_RESTORE_SQL " SELECT DocumentId, $7, $2, $3, $8, $10,"
+						  " GREATEST(pg_catalog.clock_timestamp(), $11)"),
 	.nargs = lengthof(claim_types),
 	.argtypes = claim_types,
 };
@@ -54,11 +67,11 @@ static Statement claim =
 #ifdef DMS_FAULTS
 static Statement claim_or_fail =
 {
-	.sql = CLAIM_SQL("", ""),.nargs = lengthof(claim_types),.argtypes = claim_types
+	.sql = CLAIM_SQL("", ""),.nargs = NEW_PARAMETERS,.argtypes = claim_types
 };
 static Statement claim_any_alias =
 {
-	.sql = CLAIM_SQL(UNLESS_TAKEN, UNLESS_TAKEN),.nargs = lengthof(claim_types),.argtypes = claim_types
+	.sql = CLAIM_SQL(UNLESS_TAKEN, UNLESS_TAKEN),.nargs = NEW_PARAMETERS,.argtypes = claim_types
 };
 #endif
 
@@ -109,20 +122,25 @@ ClaimDirectly(const FlatDocument *flat, DocumentHeader *header)
 }
 
 /*
- * Claim the identity of a body for a new document, and set its header.
- * Returns false if another document has the identity.
+ * Claim the identity of a body for a new document, and set its header.  If that has an
+ * etag, the document was deleted: it gets the uuid and this etag, and is not modified
+ * before the time in the header.  Returns false if another document has the identity.
  */
 bool
 ClaimIdentity(const FlatDocument *flat, DocumentHeader *header)
 {
+	bool		again = header->etag != 0;
 	const ResourceModel *model = flat->model;
 	Datum		values[lengthof(claim_types)];
-	char		nulls[] = "         ";
+	char		nulls[] = "           ";
 
-	UuidV7(&header->uuid);
 	header->document_id = 0;
-	if (ClaimDirectly(flat, header))
-		return true;
+	if (!again)
+	{
+		UuidV7(&header->uuid);
+		if (ClaimDirectly(flat, header))
+			return true;
+	}
 	values[0] = UUIDPGetDatum(&flat->primary);
 	values[1] = CStringGetTextDatum(model->project);
 	values[2] = CStringGetTextDatum(model->resource);
@@ -131,7 +149,9 @@ ClaimIdentity(const FlatDocument *flat, DocumentHeader *header)
 	values[7] = CStringGetTextDatum(model->version);
 	values[8] = Int64GetDatum(header->document_id);
 	nulls[8] = header->document_id != 0 ? ' ' : 'n';
-	if (StatementRun(ClaimStatement(), values, nulls, false, 0) == 0)
+	values[9] = Int64GetDatum(header->etag);
+	values[10] = TimestampTzGetDatum(header->last_modified);
+	if (StatementRun(again ? &claim_again : ClaimStatement(), values, nulls, false, 0) == 0)
 		return false;
 	header->document_id = ResultInt64(0, 1);
 	header->etag = ResultInt64(0, 2);

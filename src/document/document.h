@@ -32,6 +32,11 @@ typedef struct FoundDocument
 #define DOCUMENT_INSERT_SQL \
 	"INSERT INTO dms.Document (DocumentId, DocumentUuid, ProjectName, ResourceName, ResourceVersion)"
 
+/* The start of an INSERT of a document that was deleted, and gets its id and the next etag. */
+#define DOCUMENT_RESTORE_SQL \
+	"INSERT INTO dms.Document (DocumentId, DocumentUuid, ProjectName, ResourceName, ResourceVersion," \
+	" Etag, LastModifiedAt)"
+
 /* The start of a query for the ids of documents, to be followed by a condition on d. */
 #define DOCUMENT_IDS_SQL "SELECT d.DocumentId FROM dms.Document AS d WHERE "
 

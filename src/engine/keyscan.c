@@ -120,6 +120,8 @@ EqualsFunction(Oid type)
 	{
 		case INT8OID:
 			return F_INT8EQ;
+		case INT4OID:
+			return F_INT4EQ;
 		case UUIDOID:
 			return F_UUID_EQ;
 		default:

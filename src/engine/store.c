@@ -69,6 +69,7 @@ static const char *const table_names[STORE_TABLES] = {
 	[STORE_EFFECTIVE_SCHEMA] = "effectiveschema",
 	[STORE_SCHEMA_COMPONENT] = "schemacomponent",
 	[STORE_IDEMPOTENCY_KEYS] = "idempotencykeys",
+	[STORE_DOCUMENT_VERSION] = "documentversion",
 	[STORE_DOCUMENT_SEQUENCE] = "document_documentid_seq",
 };
 

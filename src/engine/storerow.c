@@ -32,6 +32,8 @@
 #include "base/uuid.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
+#include "engine/result.h"
+#include "engine/snapshot.h"
 #include "engine/statement.h"
 #include "engine/store.h"
 #include "engine/storerow.h"
@@ -333,6 +335,28 @@ StoreRowConfigure(const char *assignments, Jsonb *options)
 	Datum		values[] = {JsonbPGetDatum(options)};
 
 	UpdateRow(psprintf(RAISE_GENERATION ", %s", assignments), 1, types, values);
+}
+
+/*
+ * Returns the current options of the store.  The members are the arguments of
+ * jsonb_build_object(): names of options and columns of dms.Store.
+ */
+Jsonb *
+StoreRowOptions(const char *members)
+{
+	static const Oid types[] = {JSONBOID};
+	bool		isnull;
+
+	SnapshotBeginLatest();
+	(void) StatementExecuteWithArgs(psprintf("SELECT pg_catalog.jsonb_build_object(%s) FROM dms.Store", members),
+									0, NULL, NULL, true);
+	SnapshotEnd();
+	ResultExpect(types);
+	if (ResultRows() != 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("table \"%s\" does not have its one row", "dms.store")));
+	return DatumGetJsonbP(ResultDatum(0, 1, &isnull));
 }
 
 /* SQL function: raise an error that says what to do if there is no store, or one of another version. */

@@ -14,7 +14,7 @@
  * dms_internal.core_ddl() or of stored models raises it, and is a step of
  * dms.upgrade_store() then.  Version 1 was stored as "1.0".
  */
-#define STORE_VERSION 2
+#define STORE_VERSION 3
 
 /*
  * The limits that the owner set by dms.configure_store().  A limit that is not set
@@ -36,6 +36,7 @@ extern const StoreLimits *StoreRowLimits(void);
 extern void StoreRowInsert(void);
 extern void StoreRowRaise(void);
 extern void StoreRowUpgraded(void);
+extern Jsonb *StoreRowOptions(const char *members);
 extern void StoreRowConfigure(const char *assignments, Jsonb *options);
 
 #endif							/* DMS_STOREROW_H */

@@ -330,6 +330,13 @@ ModelCacheFindEndpoint(const char *project, const char *endpoint)
 	return Lookup(project, endpoint, true);
 }
 
+/* Like ModelCacheFind(), but returns NULL if there is no such resource. */
+Resource *
+ModelCacheTry(const char *project, const char *resource)
+{
+	return Lookup(project, resource, false);
+}
+
 /*
  * Returns true if there is a project of this name or endpoint name, in any case.
  * Otherwise *similar is one that may be meant, or NULL.

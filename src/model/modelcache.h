@@ -19,6 +19,7 @@ typedef struct Resource
 {
 	ResourceModel *model;
 	int32		type_id;		/* its number in dms.ResourceType */
+	struct ResourceOptions *options;	/* NULL until they are asked for */
 	MemoryContext context;
 	KeyedTable *tables;			/* as model->tables, described on first use */
 	KeyedTable	kept_root;		/* the root without columns of the identity */
@@ -39,6 +40,7 @@ typedef struct Resource
 
 extern void ModelCacheInit(void);
 extern Resource *ModelCacheFind(const char *project, const char *resource);
+extern Resource *ModelCacheTry(const char *project, const char *resource);
 extern bool ModelCacheHasProject(const char *project, char **similar);
 extern Resource *ModelCacheFindEndpoint(const char *project, const char *endpoint);
 extern bool ModelCacheSame(const Resource *left, const Resource *right);

@@ -5,7 +5,7 @@
  * Rows about single documents identify the resource by a number instead of two
  * names.  The number is a hash of the names, so it is the same in every store, and
  * sessions compute it without reading the table.  A deploy refuses resources whose
- * numbers are equal.
+ * numbers are equal.  The options of a resource are in the same row.
  *
  * This module has all statements on the table.
  */
@@ -14,9 +14,33 @@
 #include "base/sha256.h"
 #include "catalog/pg_type.h"
 #include "engine/datums.h"
+#include "engine/keyscan.h"
+#include "engine/result.h"
 #include "engine/statement.h"
 #include "mb/pg_wchar.h"
 #include "model/resourcetypes.h"
+#include "utils/builtins.h"
+
+static const char *const type_columns[] = {"resourcetypeid", "options", "resourcetype", "projectname", "resourcename"};
+static const Oid type_types[] = {INT4OID, JSONBOID, TEXTOID, TEXTOID, TEXTOID};
+static KeyedTable resource_types =
+{
+	.schema = "dms",.name = "resourcetype", KEYED_COLUMNS(type_columns, type_types),.nkeys = 1
+};
+
+static const char *const urn_columns[] = {"resourcetypeid", "resourcetype"};
+static const Oid urn_types[] = {INT4OID, TEXTOID};
+static KeyedTable types_by_id =
+{
+	.schema = "dms",.name = "resourcetype", KEYED_COLUMNS(urn_columns, urn_types),.nkeys = 1
+};
+
+static const char *const name_columns[] = {"resourcetype", "resourcetypeid"};
+static const Oid name_types[] = {TEXTOID, INT4OID};
+static KeyedTable ids_by_type =
+{
+	.schema = "dms",.name = "resourcetype", KEYED_COLUMNS(name_columns, name_types),.nkeys = 1
+};
 
 /* Returns the number of a resource. */
 int32
@@ -53,7 +77,39 @@ ResourceTypeName(const char *project, const char *resource)
 	return name;
 }
 
-/* Insert the rows of resources. */
+/*
+ * Returns the type of a resource with this number, as it is part of URNs, in the active
+ * snapshot; NULL if none has it.
+ */
+char *
+ResourceTypeRead(int32 id)
+{
+	Datum		key = Int32GetDatum(id);
+	StoredRows	rows;
+
+	KeyScanRead(&types_by_id, &key, &rows);
+	if (rows.nrows == 0)
+		return NULL;
+	if (DatumGetInt32(rows.values[0]) != id)
+		ResultRefuse("a row that it was not asked for");
+	return TextDatumGetCString(rows.values[1]);
+}
+
+/* Look up the number of a type, in the active snapshot; returns false if there is none. */
+bool
+ResourceTypeFind(const char *type, int32 *id)
+{
+	Datum		key = CStringGetTextDatum(type);
+	StoredRows	rows;
+
+	KeyScanRead(&ids_by_type, &key, &rows);
+	if (rows.nrows == 0)
+		return false;
+	*id = DatumGetInt32(rows.values[1]);
+	return true;
+}
+
+/* Insert the rows of resources that have none. */
 void
 ResourceTypesInsert(const char *const *projects, const char *const *resources, int n)
 {
@@ -75,4 +131,65 @@ ResourceTypesInsert(const char *const *projects, const char *const *resources, i
 									" SELECT * FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2),"
 									" pg_catalog.unnest($3), pg_catalog.unnest($4))",
 									lengthof(types), types, values, false);
+}
+
+/*
+ * Read the options of a resource in the active snapshot, and its name as one word
+ * unless that is NULL.  Returns NULL if the resource is not recorded.
+ */
+Jsonb *
+ResourceTypeOptions(int32 id, char **name)
+{
+	Datum		key = Int32GetDatum(id);
+	StoredRows	rows;
+
+	KeyScanRead(&resource_types, &key, &rows);
+	if (rows.nrows == 0)
+		return NULL;
+	if (name != NULL)
+		*name = TextDatumGetCString(rows.values[2]);
+	return DatumGetJsonbP(rows.values[1]);
+}
+
+/* Read the names of a resource in the active snapshot; returns false if it is not recorded. */
+bool
+ResourceTypeNames(int32 id, char **project, char **resource)
+{
+	Datum		key = Int32GetDatum(id);
+	StoredRows	rows;
+
+	KeyScanRead(&resource_types, &key, &rows);
+	if (rows.nrows == 0)
+		return false;
+	*project = TextDatumGetCString(rows.values[3]);
+	*resource = TextDatumGetCString(rows.values[4]);
+	return true;
+}
+
+/* Replace the options of a resource. */
+void
+ResourceTypeSetOptions(int32 id, Jsonb *options)
+{
+	Oid			types[] = {INT4OID, JSONBOID};
+	Datum		values[] = {Int32GetDatum(id), JsonbPGetDatum(options)};
+
+	if (StatementExecuteWithArgs("UPDATE dms.ResourceType SET Options = $2, UpdatedAt = pg_catalog.now()"
+								 " WHERE ResourceTypeId OPERATOR(pg_catalog.=) $1",
+								 lengthof(types), types, values, false) != 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("the resource is not recorded in dms.ResourceType"),
+				 errhint("dms.repair() records it.")));
+}
+
+/* Returns true if a resource other than this one has the option "history". */
+bool
+ResourceTypesHaveHistory(int32 except)
+{
+	Oid			types[] = {INT4OID};
+	Datum		values[] = {Int32GetDatum(except)};
+
+	return StatementExecuteWithArgs("SELECT FROM dms.ResourceType WHERE ResourceTypeId OPERATOR(pg_catalog.<>) $1"
+									" AND Options OPERATOR(pg_catalog.@>) '{\"history\": true}' LIMIT 1",
+									lengthof(types), types, values, false) > 0;
 }

@@ -7,8 +7,16 @@
 
 #include "postgres.h"
 
+#include "utils/jsonb.h"
+
 extern int32 ResourceTypeId(const char *project, const char *resource);
 extern char *ResourceTypeName(const char *project, const char *resource);
+extern char *ResourceTypeRead(int32 id);
+extern bool ResourceTypeFind(const char *type, int32 *id);
 extern void ResourceTypesInsert(const char *const *projects, const char *const *resources, int n);
+extern Jsonb *ResourceTypeOptions(int32 id, char **name);
+extern bool ResourceTypeNames(int32 id, char **project, char **resource);
+extern void ResourceTypeSetOptions(int32 id, Jsonb *options);
+extern bool ResourceTypesHaveHistory(int32 except);
 
 #endif							/* DMS_RESOURCETYPES_H */

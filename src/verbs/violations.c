@@ -72,8 +72,9 @@ RaiseUnresolved(const FlatDocument *flat, const ReferenceModel *reference, const
 				 reference->descriptor ? "descriptors" : "documents");
 }
 
-/* Report that another document has the identity. */
+/* Report that another document has the identity; the cause may be NULL. */
 static void
+pg_attribute_noreturn()
 RaiseIdentityTaken(const FlatDocument *flat, const ErrorData *error)
 {
 	Problem    *problem = ProblemNew(PROBLEM_IDENTITY_TAKEN);
@@ -83,6 +84,13 @@ RaiseIdentityTaken(const FlatDocument *flat, const ErrorData *error)
 				flat->model->superclass_resource ? ", or shares it through " : "",
 				flat->model->superclass_resource ? flat->model->superclass_resource : "");
 	ProblemRaise(problem, "identity of %s is taken by another document", flat->model->resource);
+}
+
+/* Report that another document has the identity, which was found before it was violated. */
+void
+ViolationRaiseTaken(const FlatDocument *flat)
+{
+	RaiseIdentityTaken(flat, NULL);
 }
 
 /*

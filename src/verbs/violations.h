@@ -9,6 +9,7 @@
 
 #include "document/flatten.h"
 
+extern void ViolationRaiseTaken(const FlatDocument *flat) pg_attribute_noreturn();
 extern void ViolationReport(const FlatDocument *flat, const ErrorData *error);
 
 #endif							/* DMS_VIOLATIONS_H */

@@ -12,6 +12,7 @@
 #include "cascade/locks.h"
 #include "document/body.h"
 #include "document/edges.h"
+#include "document/history.h"
 #include "document/references.h"
 #include "document/referentialids.h"
 #include "document/rows.h"
@@ -62,14 +63,17 @@ WriteFinish(Write *write, WriteOutcome outcome, const DocumentHeader *header)
 bool
 WriteNew(Write *write)
 {
-	DocumentHeader header;
+	DocumentHeader header = {0};
 
+	if (write->deleted != NULL)
+		header = *write->deleted;
 	if (!ClaimIdentity(write->flat, &header))
 		return false;
 	FlattenSetIds(write->flat, header.document_id);
 	RowsInsert(write->resource, write->flat);
 	EdgesInsert(header.document_id, write->flat);
 	VerifyEdges(write->resource, header.document_id);
+	HistoryAppendOne(write->resource, &header, write->restores ? HISTORY_RESTORED : HISTORY_INSERTED);
 	WriteFinish(write, WRITE_INSERTED, &header);
 	return true;
 }
@@ -148,6 +152,7 @@ WriteBump(Write *write, DocumentHeader *header)
 	VerifyEdges(write->resource, header->document_id);
 	if (!DocumentBump(header, write->flat->model->version, write->precondition.match.given))
 		PreconditionRaiseGone(&write->precondition, &header->uuid);
+	HistoryAppendOne(write->resource, header, write->restores ? HISTORY_RESTORED : HISTORY_UPDATED);
 	WriteFinish(write, WRITE_UPDATED, header);
 }
 

@@ -24,6 +24,9 @@ typedef struct Write
 	bool		renames;		/* its identity changes */
 	Closure    *closure;		/* of a single rename, when it is locked */
 	bool		id_required;	/* the body of an update must name its id */
+	bool		restores;		/* the body is that of an earlier version */
+	const DocumentHeader *deleted;	/* what a document that was deleted gets
+									 * again; NULL: none */
 	FlatDocument *flat;
 	Precondition precondition;
 	WriteResult *result;

@@ -1,0 +1,158 @@
+/*
+ * configureresource.c
+ *		dms.configure_resource() and dms.plan_resource(): the options of a resource.
+ *
+ * Options are changed as models are by a deploy: after waiting for other deploys, and
+ * behind the closed gate.  So no write runs under two sets of options, and a write
+ * that follows sees the new ones.  Without a change, nobody waits.
+ */
+#include "postgres.h"
+
+#include "base/faults.h"
+#include "base/optionlist.h"
+#include "base/report.h"
+#include "document/history.h"
+#include "engine/session.h"
+#include "engine/snapshot.h"
+#include "engine/statement.h"
+#include "engine/store.h"
+#include "engine/storerow.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "model/resourceoptions.h"
+#include "model/resourcetypes.h"
+#include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
+#include "utils/jsonb.h"
+
+PG_FUNCTION_INFO_V1(dms_configure_resource);
+PG_FUNCTION_INFO_V1(dms_plan_resource);
+
+/* A call of the function. */
+typedef struct Configuration
+{
+	const char *project;
+	const char *resource;
+	Jsonb	   *given;
+	Jsonb	   *merged;			/* all options that hold then */
+	List	   *ddl;			/* statements to run, if they are planned only */
+	MemoryContext context;		/* of merged and ddl */
+} Configuration;
+
+/* Returns the options of a resource as they are now. */
+static Jsonb *
+CurrentOptions(const Resource *resource)
+{
+	Jsonb	   *options;
+
+	SnapshotBeginLatest();
+	options = ResourceTypeOptions(resource->type_id, NULL);
+	SnapshotEnd();
+	if (options != NULL)
+		return options;
+	return DatumGetJsonbP(DirectFunctionCall1(jsonb_in, CStringGetDatum("{}")));
+}
+
+/* Returns the statements that must be run beside storing options. */
+static List *
+OptionsDdl(const Resource *resource, Jsonb *options)
+{
+	return HistoryDdl(resource->type_id, ResourceOptionsKeepHistory(options));
+}
+
+/* Store options, and let all sessions load the resource again. */
+static void
+StoreOptions(const Resource *resource, Jsonb *options)
+{
+	ListCell   *cell;
+
+	foreach(cell, OptionsDdl(resource, options))
+		StatementExecute(lfirst(cell));
+	ResourceTypeSetOptions(resource->type_id, options);
+	StoreRowRaise();
+}
+
+/*
+ * Merge the given options into the current ones, and store the result if that is
+ * asked for.  Returns whether they differ.
+ */
+static bool
+MergeOptions(Configuration *call, bool store)
+{
+	Session		session;
+	MemoryContext saved;
+	Resource   *resource;
+	Jsonb	   *given;
+	Jsonb	   *current;
+	bool		differ;
+
+	SessionBegin(&session, RIGHTS_OF_OWNER);
+	resource = ModelCacheFind(call->project, call->resource);
+	ModelCacheRefuseAbstract(resource);
+	given = ResourceOptionsTake(call->given, resource->model);
+	current = CurrentOptions(resource);
+	saved = MemoryContextSwitchTo(call->context);
+	call->merged = ResourceOptionsMerge(current, given);
+	call->ddl = OptionsDdl(resource, call->merged);
+	MemoryContextSwitchTo(saved);
+	differ = !OptionListSame(current, call->merged);
+	if (differ && store)
+		StoreOptions(resource, call->merged);
+	SessionEnd(&session);
+	return differ;
+}
+
+/* Take the arguments of a call, which looks models up then. */
+static void
+TakeArguments(FunctionCallInfo fcinfo, Configuration *call)
+{
+	static const char *const names[] = {"project", "resource", "options"};
+
+	ReportRequireArguments(fcinfo, lengthof(names), names);
+	memset(call, 0, sizeof(Configuration));
+	call->context = CurrentMemoryContext;
+	call->project = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	call->resource = text_to_cstring(PG_GETARG_TEXT_PP(1));
+	call->given = PG_GETARG_JSONB_P(2);
+	StoreLockModels();
+}
+
+/* Change options of a resource, and return all that hold then. */
+Datum
+dms_configure_resource(PG_FUNCTION_ARGS)
+{
+	Configuration call;
+
+	TakeArguments(fcinfo, &call);
+	if (MergeOptions(&call, false))
+	{
+		PreventCommandIfReadOnly("dms.configure_resource()");
+		StoreDeployLock();
+		if (!FAULT_SKIP("option_gate"))
+			StoreGate(ShareRowExclusiveLock);
+		(void) MergeOptions(&call, true);
+	}
+	PG_RETURN_JSONB_P(call.merged);
+}
+
+/* Return the statements that setting options would run. */
+Datum
+dms_plan_resource(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	Configuration call;
+	ListCell   *cell;
+
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
+	TakeArguments(fcinfo, &call);
+	(void) MergeOptions(&call, false);
+	foreach(cell, call.ddl)
+	{
+		Datum		values[1] = {CStringGetTextDatum(lfirst(cell))};
+		bool		nulls[1] = {false};
+
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	}
+	PG_RETURN_NULL();
+}

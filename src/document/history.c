@@ -1,0 +1,570 @@
+/*
+ * history.c
+ *		Versions of documents: rows of dms.DocumentVersion.
+ *
+ * A version is the representation that a document had at one etag, which is the
+ * number of the version.  Versions are kept for resources that have the option
+ * "history".  They are written by whoever has raised the etag, in the same
+ * transaction, and never changed.
+ *
+ * The text is read back from storage, after the etag was raised, by the code that
+ * answers dms.get_document().  So both cannot differ.  No other transaction can
+ * change the text in between: whatever changes it must raise the etag, too, and
+ * waits for the row of the document, which we hold.  The names of the documents that
+ * it refers to are part of the text.  A transaction that has renamed one of them
+ * either raised the etag before we did, and has committed, or will do so after us.
+ *
+ * This module has all statements on the table, but for the trigger that records
+ * deleted documents.
+ */
+#include "postgres.h"
+
+#include "base/faults.h"
+#include "base/ids.h"
+#include "catalog/pg_type.h"
+#include "commands/trigger.h"
+#include "document/history.h"
+#include "document/reconstitute.h"
+#include "document/storedpage.h"
+#include "engine/datums.h"
+#include "engine/keyscan.h"
+#include "engine/result.h"
+#include "engine/rowwrite.h"
+#include "engine/session.h"
+#include "engine/snapshot.h"
+#include "engine/statement.h"
+#include "engine/store.h"
+#include "miscadmin.h"
+#include "model/resourceoptions.h"
+#include "model/resourcetypes.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/timestamp.h"
+
+/* Documents whose rows are read together, and bytes of text that are written together. */
+#define DOCUMENTS_AT_ONCE 1000
+#define BYTES_AT_ONCE (8 * 1024 * 1024)
+
+/* The trigger that records deleted documents; it exists if there is anything to record. */
+#define TRIGGER "document_history"
+
+static const char *const kind_names[] = {
+	[HISTORY_BASELINE] = "baseline",
+	[HISTORY_INSERTED] = "inserted",
+	[HISTORY_UPDATED] = "updated",
+	[HISTORY_CASCADED] = "cascaded",
+	[HISTORY_RESTORED] = "restored",
+};
+
+static const char *const version_columns[] = {
+	"documentuuid", "versionnumber", "createdat", "resourcetypeid", "resourceversion", "kind", "createdby", "content"
+};
+static const Oid version_types[] = {UUIDOID, INT8OID, TIMESTAMPTZOID, INT4OID, TEXTOID, TEXTOID, TEXTOID, JSONOID};
+static KeyedTable new_versions =
+{
+	.schema = "dms",.name = "documentversion", KEYED_COLUMNS(version_columns, version_types),.nkeys = 2
+};
+
+static const char *const time_columns[] = {"documentuuid", "versionnumber", "createdat", "resourcetypeid", "kind"};
+static const Oid time_types[] = {UUIDOID, INT8OID, TIMESTAMPTZOID, INT4OID, TEXTOID};
+static KeyedTable version_times =
+{
+	.schema = "dms",.name = "documentversion", KEYED_COLUMNS(time_columns, time_types),.nkeys = 2,.nsearch = 2
+};
+
+static const char *const text_columns[] = {"documentuuid", "versionnumber", "content"};
+static const Oid text_types[] = {UUIDOID, INT8OID, JSONOID};
+static KeyedTable version_texts =
+{
+	.schema = "dms",.name = "documentversion", KEYED_COLUMNS(text_columns, text_types),.nkeys = 2,.nsearch = 2,
+	.nrequired = 2
+};
+
+static const Oid uuid_types[] = {UUIDOID, INT8OID, INT8OID};
+static const Oid as_of_types[] = {UUIDOID, TIMESTAMPTZOID};
+
+static Statement find_newest =
+{
+	.sql = "SELECT VersionNumber, CreatedAt, ResourceTypeId, Kind FROM dms.DocumentVersion"
+	" WHERE DocumentUuid OPERATOR(pg_catalog.=) $1 ORDER BY VersionNumber DESC LIMIT 1",
+	.nargs = 1,
+	.argtypes = uuid_types,
+	.ordered = true,
+};
+
+static Statement find_oldest =
+{
+	.sql = "SELECT VersionNumber, CreatedAt, ResourceTypeId, Kind FROM dms.DocumentVersion"
+	" WHERE DocumentUuid OPERATOR(pg_catalog.=) $1 ORDER BY VersionNumber LIMIT 1",
+	.nargs = 1,
+	.argtypes = uuid_types,
+	.ordered = true,
+};
+
+static Statement find_as_of =
+{
+	.sql = "SELECT VersionNumber, CreatedAt, ResourceTypeId, Kind FROM dms.DocumentVersion"
+	" WHERE DocumentUuid OPERATOR(pg_catalog.=) $1 AND CreatedAt OPERATOR(pg_catalog.<=) $2"
+	" ORDER BY VersionNumber DESC LIMIT 1",
+	.nargs = 2,
+	.argtypes = as_of_types,
+	.ordered = true,
+};
+
+static Statement list_versions =
+{
+	.sql = "SELECT VersionNumber, Kind::pg_catalog.text, CreatedAt, CreatedBy::pg_catalog.text,"
+	" ResourceVersion::pg_catalog.text, pg_catalog.octet_length(Content::pg_catalog.text)"
+	" FROM dms.DocumentVersion WHERE DocumentUuid OPERATOR(pg_catalog.=) $1"
+	" AND VersionNumber OPERATOR(pg_catalog.<) $2 ORDER BY VersionNumber DESC LIMIT $3",
+	.nargs = 3,
+	.argtypes = uuid_types,
+	.ordered = true,
+};
+
+/*
+ * Versions that are not retained, among those of some documents: neither one of the
+ * newest, nor young enough.  The newest one of a document stays.  It is a record of
+ * the deletion if the document is gone; when that is not young any more, all go.
+ */
+#define PURGE_SQL(documents) \
+	"WITH rule AS MATERIALIZED (SELECT ResourceTypeId," \
+	" (Options OPERATOR(pg_catalog.->>) 'retainVersions')::pg_catalog.int8 AS Versions," \
+	" pg_catalog.now() OPERATOR(pg_catalog.-)" \
+	" (Options OPERATOR(pg_catalog.->>) 'retainFor')::pg_catalog.interval AS Since" \
+	" FROM dms.ResourceType WHERE Options OPERATOR(pg_catalog.?|) ARRAY['retainVersions', 'retainFor'])," \
+	" old AS MATERIALIZED (SELECT v.DocumentUuid, v.VersionNumber FROM dms.DocumentVersion AS v" \
+	" JOIN rule AS r ON r.ResourceTypeId OPERATOR(pg_catalog.=) v.ResourceTypeId" \
+	" CROSS JOIN LATERAL (SELECT n.VersionNumber, n.CreatedAt, n.Kind::pg_catalog.text OPERATOR(pg_catalog.=) 'deleted' AS Gone" \
+	" FROM dms.DocumentVersion AS n WHERE n.DocumentUuid OPERATOR(pg_catalog.=) v.DocumentUuid" \
+	" ORDER BY n.VersionNumber DESC LIMIT 1) AS newest" \
+	" WHERE v.DocumentUuid OPERATOR(pg_catalog." documents ") $1 AND (" \
+	"(v.VersionNumber OPERATOR(pg_catalog.<) newest.VersionNumber" \
+	" AND (r.Versions IS NULL OR v.VersionNumber OPERATOR(pg_catalog.<=)" \
+	" (newest.VersionNumber OPERATOR(pg_catalog.-) r.Versions))" \
+	" AND (r.Since IS NULL OR v.CreatedAt OPERATOR(pg_catalog.<=) r.Since))" \
+	" OR (newest.Gone AND newest.CreatedAt OPERATOR(pg_catalog.<=) r.Since))" \
+	" ORDER BY v.DocumentUuid, v.VersionNumber LIMIT $2)" \
+	" DELETE FROM dms.DocumentVersion AS v USING old" \
+	" WHERE v.DocumentUuid OPERATOR(pg_catalog.=) old.DocumentUuid" \
+	" AND v.VersionNumber OPERATOR(pg_catalog.=) old.VersionNumber"
+
+static Statement purge_from =
+{
+	.sql = PURGE_SQL(">="),.nargs = 2,.argtypes = uuid_types,.ordered = true
+};
+static Statement purge_before =
+{
+	.sql = PURGE_SQL("<"),.nargs = 2,.argtypes = uuid_types,.ordered = true
+};
+
+static Statement erase =
+{
+	.sql = "DELETE FROM dms.DocumentVersion WHERE DocumentUuid OPERATOR(pg_catalog.=) $1"
+	" AND VersionNumber OPERATOR(pg_catalog.<) $2",
+	.nargs = 2,
+	.argtypes = uuid_types,
+};
+
+static bool purging = false;
+
+/* Define the setting of this module. */
+void
+HistoryInit(void)
+{
+	DefineCustomBoolVariable("dms.purging",
+							 "Versions of documents may be deleted.",
+							 "It is set by the functions that delete versions, while they do.",
+							 &purging, false, PGC_SUSET, GUC_NO_SHOW_ALL | GUC_NOT_IN_SAMPLE | GUC_DISALLOW_IN_FILE,
+							 NULL, NULL, NULL);
+}
+
+/* Returns true if versions of documents of a resource are kept. */
+bool
+HistoryIsKept(Resource *resource)
+{
+	return ResourceOptionsOf(resource)->history;
+}
+
+/* --- writing -------------------------------------------------------------- */
+
+/* Returns who writes: the user of the application, or the role that has connected. */
+static Datum
+Writer		(void)
+{
+	const char *user = SessionUser();
+
+	if (user[0] == '\0')
+		user = GetUserNameFromId(GetSessionUserId(), false);
+	return CStringGetTextDatum(user);
+}
+
+/* Versions that are to be written. */
+typedef struct NewVersions
+{
+	StoredRows	rows;
+	Resource   *resource;
+	Datum		resource_version;
+	Datum		kind;
+	Datum		writer;
+	Size		bytes;			/* of all texts */
+} NewVersions;
+
+/* Prepare to write up to n versions. */
+static void
+BeginVersions(NewVersions *versions, Resource *resource, int n, HistoryKind kind)
+{
+	StoredRowsInit(&versions->rows, lengthof(version_columns), n);
+	memset(versions->rows.nulls, false, sizeof(bool) * n * lengthof(version_columns));
+	versions->resource = resource;
+	versions->resource_version = CStringGetTextDatum(resource->model->version);
+	versions->kind = CStringGetTextDatum(kind_names[kind]);
+	versions->writer = Writer ();
+
+	versions->bytes = 0;
+}
+
+/* Add a version of the document at a place of a page. */
+static void
+AddVersion(NewVersions *versions, StoredPage *page, int place)
+{
+	Datum	   *values = StoredRowValues(&versions->rows, versions->rows.nrows++);
+	pg_uuid_t  *uuid = palloc(sizeof(pg_uuid_t));
+	DocumentHeader header;
+	StringInfoData out;
+
+	StoredPageHeader(page, place, &header);
+	*uuid = header.uuid;
+	initStringInfo(&out);
+	ReconstituteValue(page, place, &out);
+	values[0] = UUIDPGetDatum(uuid);
+	values[1] = Int64GetDatum(header.etag);
+	values[2] = TimestampTzGetDatum(header.last_modified);
+	values[3] = Int32GetDatum(versions->resource->type_id);
+	values[4] = versions->resource_version;
+	values[5] = versions->kind;
+	values[6] = versions->writer;
+	values[7] = PointerGetDatum(out.data);
+	versions->bytes += out.len;
+}
+
+/* Write the versions that were added, and free their texts. */
+static void
+WriteVersions(NewVersions *versions)
+{
+	RowSet		set = StoredRowsSet(&versions->rows);
+
+	if (set.nrows > 0 && RowWriteRun(&new_versions, KEYED_INSERT, &set) != (uint64) set.nrows)
+		ereport(ERROR,
+				(errcode(ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION),
+				 errmsg("dms.DocumentVersion did not take a row")));
+	for (int i = 0; i < set.nrows; i++)
+		pfree(DatumGetPointer(set.rows[i].values[7]));
+	versions->rows.nrows = 0;
+	versions->bytes = 0;
+}
+
+/* Write versions of all documents of a page. */
+static void
+AppendPage(StoredPage *page, HistoryKind kind)
+{
+	NewVersions versions;
+	int			n = page->tables[0].nrows;
+
+	BeginVersions(&versions, page->resource, Max(n, 1), kind);
+	for (int i = 0; i < n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		AddVersion(&versions, page, i);
+		if (versions.bytes >= BYTES_AT_ONCE)
+			WriteVersions(&versions);
+	}
+	WriteVersions(&versions);
+}
+
+/*
+ * Write the version of a document that has just got its etag, if versions of its
+ * resource are kept.
+ */
+void
+HistoryAppendOne(Resource *resource, const DocumentHeader *header, HistoryKind kind)
+{
+	StoredPage *page;
+
+	if (!HistoryIsKept(resource))
+		return;
+	if (!FAULT_SKIP("history_snapshot"))
+		SnapshotBegin();
+	page = StoredPageReadOne(resource, header);
+	if (!FAULT_SKIP("history_snapshot"))
+		SnapshotEnd();
+	AppendPage(page, kind);
+}
+
+/*
+ * The same for documents of one resource, whose ids are ascending.  Those that do not
+ * exist any more are left out.
+ */
+void
+HistoryAppend(Resource *resource, const int64 *ids, int n, HistoryKind kind)
+{
+	if (!HistoryIsKept(resource))
+		return;
+	for (int i = 0; i < n; i += DOCUMENTS_AT_ONCE)
+	{
+		StoredPage *page;
+
+		SessionBeginPart();
+		SnapshotBegin();
+		page = StoredPageRead(resource, ids + i, Min(n - i, DOCUMENTS_AT_ONCE));
+		SnapshotEnd();
+		AppendPage(page, kind);
+		SessionEndPart();
+	}
+}
+
+/* --- reading -------------------------------------------------------------- */
+
+/* Returns true if this is the kind of a version that records a deleted document. */
+static bool
+IsDeleted(const char *kind)
+{
+	return strcmp(kind, "deleted") == 0;
+}
+
+/* Take a version from the last result; returns false if there is none. */
+static bool
+TakeVersion(uint64 n, HistoryVersion *version)
+{
+	if (n == 0)
+		return false;
+	version->number = ResultInt64(0, 1);
+	version->created_at = ResultTime(0, 2);
+	version->type_id = ResultInt32(0, 3);
+	version->deleted = IsDeleted(ResultName(0, 4));
+	return true;
+}
+
+/* Find the newest version of a document in the active snapshot; returns false if there is none. */
+bool
+HistoryNewest(const pg_uuid_t *uuid, HistoryVersion *version)
+{
+	Datum		values[] = {UUIDPGetDatum(uuid)};
+
+	return TakeVersion(StatementRun(&find_newest, values, NULL, true, 1), version);
+}
+
+/* Find a version by its number; returns false if there is none. */
+static bool
+FindVersion(const pg_uuid_t *uuid, int64 number, HistoryVersion *version)
+{
+	Datum		keys[] = {UUIDPGetDatum(uuid), Int64GetDatum(number)};
+	StoredRows	rows;
+
+	KeyScanRead(&version_times, keys, &rows);
+	if (rows.nrows == 0)
+		return false;
+	version->number = DatumGetInt64(rows.values[1]);
+	version->created_at = DatumGetTimestampTz(rows.values[2]);
+	version->type_id = DatumGetInt32(rows.values[3]);
+	version->deleted = IsDeleted(TextDatumGetCString(rows.values[4]));
+	return true;
+}
+
+/*
+ * Halve the numbers from *first, which was written up to a time, to last, which was
+ * not, until *first is the last one up to then.  Returns false if a number is missing.
+ */
+static bool
+SearchAsOf(const pg_uuid_t *uuid, TimestampTz time, HistoryVersion *first, HistoryVersion last)
+{
+	while (last.number - first->number > 1)
+	{
+		HistoryVersion middle;
+
+		CHECK_FOR_INTERRUPTS();
+		if (!FindVersion(uuid, first->number + (last.number - first->number) / 2, &middle))
+			return false;
+		if (middle.created_at <= time)
+			*first = middle;
+		else
+			last = middle;
+	}
+	return true;
+}
+
+/*
+ * Find the last version of a document that was written up to a time, in the active
+ * snapshot; returns false if there is none.  Times do not fall as numbers grow, and
+ * numbers have no gaps, unless the history was switched off for a while.
+ */
+bool
+HistoryAsOf(const pg_uuid_t *uuid, TimestampTz time, HistoryVersion *version)
+{
+	Datum		values[] = {UUIDPGetDatum(uuid), TimestampTzGetDatum(time)};
+	HistoryVersion newest;
+
+	if (!HistoryNewest(uuid, &newest))
+		return false;
+	*version = newest;
+	if (newest.created_at <= time)
+		return true;
+	if (!TakeVersion(StatementRun(&find_oldest, values, NULL, true, 1), version) || version->created_at > time)
+		return false;
+	return SearchAsOf(uuid, time, version, newest) ||
+		TakeVersion(StatementRun(&find_as_of, values, NULL, true, 1), version);
+}
+
+/*
+ * Returns the text of a version in the active snapshot; NULL if there is no such
+ * version, or if the document was deleted then.
+ */
+text *
+HistoryText(const pg_uuid_t *uuid, int64 number)
+{
+	Datum		keys[] = {UUIDPGetDatum(uuid), Int64GetDatum(number)};
+	StoredRows	rows;
+
+	KeyScanRead(&version_texts, keys, &rows);
+	return rows.nrows == 0 || rows.nulls[2] ? NULL : DatumGetTextPP(rows.values[2]);
+}
+
+/*
+ * List versions with smaller numbers than "before", newest first.  Result: number,
+ * kind, time, who wrote it, version of the schema, bytes of the text or NULL.
+ */
+uint64
+HistoryList(const pg_uuid_t *uuid, int64 before, int64 limit)
+{
+	Datum		values[] = {UUIDPGetDatum(uuid), Int64GetDatum(before), Int64GetDatum(limit)};
+
+	return StatementRun(&list_versions, values, NULL, true, 0);
+}
+
+/* Count all versions.  Result: number of the resource, versions, bytes of rows, oldest time. */
+uint64
+HistoryCount(void)
+{
+	return StatementExecuteWithArgs("SELECT v.ResourceTypeId, pg_catalog.count(*),"
+									" pg_catalog.sum(pg_catalog.pg_column_size(v.*))::pg_catalog.int8,"
+									" pg_catalog.min(v.CreatedAt)"
+									" FROM dms.DocumentVersion AS v GROUP BY v.ResourceTypeId", 0, NULL, NULL, true);
+}
+
+/* --- documents that existed before their history --------------------------- */
+
+/* Returns the ids in the last result. */
+static int64 *
+ResultIds(uint64 rows, int *n)
+{
+	int64	   *ids = palloc(sizeof(int64) * Max(rows, 1));
+
+	for (uint64 i = 0; i < rows; i++)
+		ids[i] = ResultInt64(i, 1);
+	*n = (int) rows;
+	return ids;
+}
+
+#define UNRECORDED "NOT EXISTS (SELECT FROM dms.DocumentVersion AS v" \
+	" WHERE v.DocumentUuid OPERATOR(pg_catalog.=) d.DocumentUuid" \
+	" AND v.VersionNumber OPERATOR(pg_catalog.=) d.Etag)"
+
+/*
+ * Lock documents of a resource that have no version with their etag, in ascending
+ * order after an id.  Unless wait is set, those that another transaction holds are
+ * left out: it may write the version itself.
+ */
+int64 *
+HistoryLockUnrecorded(const ResourceModel *model, int64 after, int limit, bool wait, int *n)
+{
+	Oid			types[] = {TEXTOID, TEXTOID, INT8OID, INT4OID};
+	Datum		values[] = {CStringGetTextDatum(model->project), CStringGetTextDatum(model->resource),
+		Int64GetDatum(after), Int32GetDatum(limit)
+	};
+	const char *sql = psprintf(DOCUMENT_IDS_SQL "d.ProjectName OPERATOR(pg_catalog.=) $1 AND d.ResourceName OPERATOR(pg_catalog.=) $2"
+							   " AND d.DocumentId OPERATOR(pg_catalog.>) $3 AND " UNRECORDED
+							   " ORDER BY d.DocumentId LIMIT $4%s",
+							   FAULT_SKIP("baseline_lock") ? "" : wait ? " FOR NO KEY UPDATE OF d" : " FOR NO KEY UPDATE OF d SKIP LOCKED");
+
+	return ResultIds(StatementExecuteWithArgs(sql, lengthof(types), types, values, false), n);
+}
+
+/*
+ * Returns those of some documents that have no version with their etag, in a new
+ * snapshot.  Under locks, because others may have written versions while we waited.
+ */
+int64 *
+HistoryUnrecorded(const int64 *ids, int n, int *left)
+{
+	Oid			types[] = {INT8ARRAYOID};
+	Datum		values[] = {DatumInt8Array(n, ids)};
+
+	return ResultIds(StatementExecuteWithArgs(DOCUMENT_IDS_SQL "d.DocumentId OPERATOR(pg_catalog.=) ANY ($1) AND " UNRECORDED
+											  " ORDER BY d.DocumentId", lengthof(types), types, values, false), left);
+}
+
+/* --- deleting versions ---------------------------------------------------- */
+
+/* Run a statement that deletes versions, which a trigger refuses otherwise. */
+static int64
+DeleteVersions(Statement *statement, Datum *values)
+{
+	int			level = NewGUCNestLevel();
+	uint64		deleted;
+
+	(void) set_config_option("dms.purging", "on", PGC_SUSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	deleted = StatementRun(statement, values, NULL, false, 0);
+	AtEOXact_GUC(true, level);
+	return (int64) deleted;
+}
+
+/*
+ * Delete versions that the options of their resources do not retain, at most so many,
+ * the oldest ones of each document first.  Returns their number.
+ *
+ * The walk along the index begins at a random document, and continues at the first
+ * one.  Otherwise each call would pass over what earlier calls have left.
+ */
+int64
+HistoryPurge(int64 max_rows)
+{
+	pg_uuid_t	start;
+	Datum		values[2] = {UUIDPGetDatum(&start)};
+	int64		deleted;
+
+	if (!pg_strong_random(start.data, UUID_LEN))
+		memset(start.data, 0, UUID_LEN);
+	values[1] = Int64GetDatum(max_rows);
+	deleted = DeleteVersions(&purge_from, values);
+	values[1] = Int64GetDatum(max_rows - deleted);
+	return deleted + DeleteVersions(&purge_before, values);
+}
+
+/* Delete all versions of a document whose numbers are smaller; returns how many there were. */
+int64
+HistoryErase(const pg_uuid_t *uuid, int64 keep)
+{
+	Datum		values[] = {UUIDPGetDatum(uuid), Int64GetDatum(keep)};
+
+	return DeleteVersions(&erase, values);
+}
+
+/* --- the trigger that records deleted documents ---------------------------- */
+
+/*
+ * Returns the statements that are to be run if versions of documents of a resource
+ * are kept from now on, or are not.  The trigger on dms.Document exists while those
+ * of any resource are, so that others do not pay for it.
+ */
+List *
+HistoryDdl(int32 type_id, bool kept)
+{
+	bool		exists = OidIsValid(get_trigger_oid(StoreTable(STORE_DOCUMENT), TRIGGER, true));
+
+	if (kept && !exists)
+		return list_make1("CREATE TRIGGER " TRIGGER " AFTER DELETE ON dms.Document REFERENCING OLD TABLE AS gone"
+						  " FOR EACH STATEMENT EXECUTE FUNCTION dms." TRIGGER "()");
+	if (!kept && exists && !ResourceTypesHaveHistory(type_id))
+		return list_make1("DROP TRIGGER " TRIGGER " ON dms.Document");
+	return NIL;
+}
