@@ -33,8 +33,10 @@ OBJS += $(addprefix src/engine/,attempt.o cursors.o datums.o foreignkey.o keyacc
 	store.o storedrows.o storerow.o tablewriter.o writefacts.o)
 OBJS += $(addprefix src/model/,edgename.o equalpaths.o jsonwrite.o modelcache.o modelsound.o modelstore.o \
 	resourcemodels.o resourceoptions.o resourcetypes.o value.o)
-OBJS += $(addprefix src/schema/,grants.o apiread.o apiresource.o apischema.o ddl.o ddltable.o deploy.o deploytypes.o jsonschema.o modelbind.o \
-	upgrade.o modelbuild.o modelcheck.o modelgraph.o modelset.o modeltables.o naming.o)
+OBJS += $(addprefix src/schema/,apiread.o apiresource.o apischema.o catalog.o conversion.o ddl.o ddltable.o \
+	ddlview.o deploycheck.o deployrecord.o deploytypes.o grants.o jsonschema.o migrationkeys.o migrationloss.o \
+	migrationplan.o migrationsteps.o migrationwork.o modelbind.o modelbuild.o modelcheck.o modelgraph.o modelset.o \
+	modeltables.o naming.o renames.o schemadiff.o upgrade.o)
 OBJS += $(addprefix src/document/,body.o bodyrules.o descriptoruris.o document.o edges.o flatten.o history.o identity.o idset.o \
 	identityread.o projection.o reconstitute.o referentialids.o references.o rows.o rowtables.o storedpage.o \
 	verify.o)
@@ -45,7 +47,7 @@ OBJS += $(addprefix src/verbs/,batchkeys.o batchresolve.o delete.o digests.o fil
 	writeguard.o writeresult.o)
 OBJS += $(addprefix src/request/,idempotency.o idempotencysql.o request.o requestparse.o requestquery.o \
 	response.o)
-OBJS += $(addprefix src/admin/,auditscope.o configure.o configureresource.o diagram.o introspect.o \
+OBJS += $(addprefix src/admin/,auditscope.o configure.o configureresource.o deploy.o diagram.o introspect.o migrate.o migratedata.o \
 	rebuildedges.o repair.o repairsql.o retention.o)
 
 # Compilers do not create the directories that they write to.
@@ -53,7 +55,7 @@ $(shell mkdir -p $(sort $(dir $(OBJS))))
 
 # In reading order: later tests use features that earlier ones introduce.
 REGRESS = extension uuid lowercase deploy mapping introspection deploy_refusals store indexes protocol
-REGRESS += write write_validation write_references write_identity write_many cascade audit roles configure configure_resource
+REGRESS += write write_validation write_references write_identity write_many cascade audit migrate migrate_losses roles configure configure_resource
 REGRESS += direct_access direct_constraints hostile hostile_tables contradictions
 REGRESS += read kept query digests history history_rights argument_types requests row_security idempotency
 

@@ -577,6 +577,20 @@ AS 'MODULE_PATHNAME', 'dms_plan_schema';
 COMMENT ON FUNCTION dms.plan_schema(json[]) IS
 'the DDL that deploying these ApiSchema files would run, one statement per row; runs nothing';
 
+CREATE FUNCTION dms.migrate_schema(schemas json[], allow_destructive boolean DEFAULT false, renames jsonb DEFAULT '{}')
+RETURNS text
+LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'dms_migrate_schema';
+COMMENT ON FUNCTION dms.migrate_schema(json[], boolean, jsonb) IS
+'changes the deployed schema to these ApiSchema files, and returns the hash of the schema; allow_destructive allows the loss of data, and renames maps old names of tables and columns to new ones';
+
+CREATE FUNCTION dms.plan_migration(schemas json[], allow_destructive boolean DEFAULT false, renames jsonb DEFAULT '{}')
+RETURNS TABLE (step integer, phase text, statement text, reason text)
+LANGUAGE C STABLE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'dms_plan_migration';
+COMMENT ON FUNCTION dms.plan_migration(json[], boolean, jsonb) IS
+'the steps that dms.migrate_schema() would run, each with the phase in which it may run: before, gate or after; a step without a statement is done by the function alone; runs nothing';
+
 CREATE FUNCTION dms.upgrade_store() RETURNS integer
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'dms_upgrade_store';
@@ -1753,7 +1767,7 @@ VALUES
 ('writer', '{upsert_document, update_document, update_documents, delete_document, restore_document,
 	idempotency_begin, idempotency_complete}',
 	'{}'),
-('admin', '{core_ddl, trigger_ddl, upgrade_ddl, upgrade_store, deploy_schema, plan_schema, configure_store,
+('admin', '{core_ddl, trigger_ddl, upgrade_ddl, upgrade_store, deploy_schema, migrate_schema, plan_schema, plan_migration, configure_store,
 	configure_resource, plan_resource, baseline_history, write_baseline, purge_history, erase_history,
 	stored_identities, resource_type_id, audit, audit_store, audit_scope, audit_rows, audit_references, audit_documents,
 	audit_edges, audit_identities, audit_descriptors, audit_members, audit_history, audit_orphans, rebuild_edges, repair,

@@ -18,7 +18,7 @@ SELECT dms.instance_id();
 SELECT * FROM dms.idempotency_keys();
 
 -- A plan is only text: nothing is run.
-SELECT substring(statement FROM '^(?:CREATE|COMMENT) (?:OR REPLACE )?[A-Z]+') AS what, count(*)
+SELECT substring(statement FROM '^(?:CREATE|COMMENT|ALTER) (?:OR REPLACE )?[A-Z]+') AS what, count(*)
 FROM dms.plan_schema(:'school') AS statement GROUP BY 1 ORDER BY 1;
 SELECT statement FROM dms.plan_schema(:'school') AS statement WHERE statement LIKE 'CREATE TABLE edfi.schoolgradelevel %';
 SELECT count(*) AS tables FROM pg_class WHERE relnamespace = 'dms'::regnamespace AND relkind = 'r';
@@ -118,6 +118,7 @@ SELECT count(*) AS statements FROM dms.plan_schema(:'school', :'transport');
 
 -- Documentation is not part of the hash; everything else is.
 SELECT dms.deploy_schema(jsonb_set(:'school', '{projectSchema,resourceSchemas,students,openApiFragments}', '{"resources": {}}')::json, :'transport') = :'hash' AS same;
+-- A schema that lacks something is refused; a new version alone changes no table.
 SELECT dms.deploy_schema(:'school');
 SELECT dms.plan_schema(jsonb_set(:'school', '{projectSchema,projectVersion}', '"1.0.1"')::json, :'transport');
 SELECT dms.plan_schema(jsonb_set(:'school', '{projectSchema,resourceSchemas,students,jsonSchemaForInsert,properties,openApiUrl}', '{"type": "string"}')::json, :'transport');

@@ -114,6 +114,7 @@ SELECT spoil('/projectSchema/projectEndpointName', '"edfi\"; DROP SCHEMA dms"');
 SELECT spoil('/projectSchema/projectEndpointName', '"D-M-S"');
 SELECT spoil('/projectSchema/projectEndpointName', '"--"');
 SELECT spoil('/projectSchema/projectEndpointName', to_jsonb(repeat('long', 16))::text);
+SELECT spoil('/projectSchema/projectEndpointName', '"ChangeQueries"');
 SELECT spoil('/projectSchema/projectVersion', to_jsonb(repeat('1.', 33))::text);
 
 --

@@ -519,6 +519,16 @@ StoreLockModels(void)
 }
 
 /*
+ * Let no reader look up models until the end of the transaction, and wait for those
+ * who have: they go on with the tables that their models describe.
+ */
+void
+StoreCloseModels(void)
+{
+	LockTable(STORE_RESOURCE_MODEL, AccessExclusiveLock, lock_nowait);
+}
+
+/*
  * Wait for other deploys, and make later ones wait until the end of the
  * transaction.  The lock is on the schema, in a mode that does not block CREATE
  * TABLE.  Unlike an advisory lock, it cannot be held by arbitrary roles.

@@ -46,6 +46,7 @@ extern void StoreCheckSchema(Oid schema, Oid owner);
 extern void StoreCheckRelation(Oid relation, char kind, Oid owner);
 extern void StoreGate(LOCKMODE mode);
 extern void StoreLockModels(void);
+extern void StoreCloseModels(void);
 extern void StoreDeployLock(void);
 extern uint64 StoreChanges(void);
 extern bool StoreLockNowait(void);

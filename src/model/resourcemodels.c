@@ -244,9 +244,9 @@ StorableModel(const ResourceModel *model)
 	return json;
 }
 
-/* Store a model. */
+/* Store a model, in the place of the one that has its name. */
 void
-ResourceModelsInsert(const ResourceModel *model)
+ResourceModelsPut(const ResourceModel *model)
 {
 	Oid			types[] = {TEXTOID, TEXTOID, TEXTOID, TEXTOID, TEXTOID, TEXTOID,
 	TEXTOID, TEXTOID, TEXTOID, BOOLOID, INT4OID, INT4OID, TEXTOID};
@@ -268,12 +268,28 @@ ResourceModelsInsert(const ResourceModel *model)
 	values[10] = Int32GetDatum(model->rank);
 	values[11] = Int32GetDatum(model->load_order);
 	values[12] = CStringGetTextDatum(StorableModel(model));
-	if (SPI_execute_with_args("INSERT INTO dms.ResourceModel (ProjectName, ResourceName, ProjectEndpointName, EndpointName, Kind,"
+	StatementExecuteWithNulls("INSERT INTO dms.ResourceModel (ProjectName, ResourceName, ProjectEndpointName, EndpointName, Kind,"
 							  " TableSchema, TableName, MemberSchema, MemberTable, CanChange, IdentityRank, LoadOrder, Model)"
 							  " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9,"
-							  " $10, $11, $12, $13::pg_catalog.json)",
-							  lengthof(types), types, values, nulls, false, 0) < 0)
-		elog(ERROR, "could not store a model");
+							  " $10, $11, $12, $13::pg_catalog.json)"
+							  " ON CONFLICT (ProjectName, ResourceName) DO UPDATE SET (ProjectEndpointName, EndpointName, Kind,"
+							  " TableSchema, TableName, MemberSchema, MemberTable, CanChange, IdentityRank, LoadOrder, Model) ="
+							  " ROW (EXCLUDED.ProjectEndpointName, EXCLUDED.EndpointName, EXCLUDED.Kind, EXCLUDED.TableSchema,"
+							  " EXCLUDED.TableName, EXCLUDED.MemberSchema, EXCLUDED.MemberTable, EXCLUDED.CanChange,"
+							  " EXCLUDED.IdentityRank, EXCLUDED.LoadOrder, EXCLUDED.Model)",
+							  lengthof(types), types, values, nulls, false);
+}
+
+/* Delete the model of a resource that the schema does not have any more. */
+void
+ResourceModelsDelete(const char *project, const char *resource)
+{
+	Oid			types[] = {TEXTOID, TEXTOID};
+	Datum		values[] = {CStringGetTextDatum(project), CStringGetTextDatum(resource)};
+
+	(void) StatementExecuteWithArgs("DELETE FROM dms.ResourceModel"
+									" WHERE ProjectName OPERATOR(pg_catalog.=) $1 AND ResourceName OPERATOR(pg_catalog.=) $2",
+									lengthof(types), types, values, false);
 }
 
 /* Replace the stored form of a model whose other columns stay the same. */

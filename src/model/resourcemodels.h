@@ -18,7 +18,8 @@ extern uint64 ResourceModelsAbstract(void);
 extern uint64 ResourceModelsOfForeignKey(const char *name, const char *schema, const char *table);
 extern uint64 ResourceModelsEdgeSources(void);
 extern uint64 ResourceModelsAll(void);
-extern void ResourceModelsInsert(const ResourceModel *model);
+extern void ResourceModelsPut(const ResourceModel *model);
+extern void ResourceModelsDelete(const char *project, const char *resource);
 extern void ResourceModelsReplace(const ResourceModel *model);
 
 #endif							/* DMS_RESOURCEMODELS_H */

@@ -129,7 +129,8 @@ ResourceTypesInsert(const char *const *projects, const char *const *resources, i
 	values[3] = DatumTextArray(n, names);
 	(void) StatementExecuteWithArgs("INSERT INTO dms.ResourceType (ResourceTypeId, ProjectName, ResourceName, ResourceType)"
 									" SELECT * FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2),"
-									" pg_catalog.unnest($3), pg_catalog.unnest($4))",
+									" pg_catalog.unnest($3), pg_catalog.unnest($4))"
+									" ON CONFLICT (ProjectName, ResourceName) DO NOTHING",
 									lengthof(types), types, values, false);
 }
 

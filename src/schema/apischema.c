@@ -190,6 +190,8 @@ ReadProjectNames(ApiProject *project, const char *place, Problem *problems)
 				  MODEL_MAX_NAME, MAX_VERSION);
 	if (*project->endpoint && !NameIsPlain(project->endpoint, "_-"))
 		ProblemAt(problems, place, "\"projectEndpointName\" may hold only letters, digits, \"_\" and \"-\", not \"%s\".", project->endpoint);
+	else if (pg_strcasecmp(project->endpoint, "changequeries") == 0)
+		ProblemAt(problems, place, "\"projectEndpointName\" must not be \"%s\", because change queries have that path.", project->endpoint);
 	else if (*project->endpoint &&
 			 (*project->schema_name == '\0' || SchemaNameIsTaken(project->schema_name) ||
 			  strlen(project->schema_name) >= NAMEDATALEN))

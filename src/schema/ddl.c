@@ -148,6 +148,7 @@ WriteTable(Writer *writer, const DdlTable *table)
 			DdlStatement *late = DdlStatementNew(psprintf("ALTER TABLE %s ADD %s", DdlTableName(table), sql));
 
 			late->table = table;
+			late->late = true;
 			writer->late = lappend(writer->late, late);
 		}
 	}
@@ -190,6 +191,7 @@ WriteWholeTable(Writer *writer, const DdlTable *table, const char *what)
 	if (!ReserveName(writer, table->schema, table->name, what))
 		return;
 	writer->table = table;
+	writer->plan->described = lappend(writer->plan->described, unconstify(DdlTable *, table));
 	WriteTable(writer, table);
 	WriteIndexes(writer, table);
 	WriteComments(writer, table);
@@ -219,56 +221,18 @@ HasView(const ModelEntry *entry)
 	return entry->model->kind == RESOURCE_ABSTRACT && entry->model->ntables > 0;
 }
 
-/* Add one branch to an abstract resource's view. */
-static void
-AppendBranch(StringInfo body, const ModelEntry *abstract, const ModelEntry *subclass)
-{
-	const ResourceModel *model = subclass->model;
-	const TableModel *view = &abstract->model->tables[0];
-
-	appendStringInfoString(body, "SELECT documentid");
-	for (int i = 1; i < view->ncolumns; i++)
-	{
-		int			column = -1;
-
-		for (int j = 0; j < model->nidentity && column < 0; j++)
-			if (abstract->model->identity[j].column == i)
-				column = model->identity[j].column;
-		appendStringInfo(body, ", %s AS %s",
-						 quote_identifier(model->tables[0].columns[column].name),
-						 quote_identifier(view->columns[i].name));
-	}
-	appendStringInfo(body, ", %s::varchar(%d) AS discriminator\n\tFROM %s",
-					 quote_literal_cstr(psprintf("%s:%s", model->project, model->resource)), MODEL_MAX_DISCRIMINATOR,
-					 Qualified(model->tables[0].schema, model->tables[0].name));
-}
-
-/*
- * Write the view of an abstract resource over its subclasses.  It runs with
- * the rights of its caller, as reads of tables do.
- */
+/* Write the view of an abstract resource over its subclasses, unless there were problems. */
 static void
 WriteView(Writer *writer, const ModelEntry *entry)
 {
 	const TableModel *view = &entry->model->tables[0];
-	char	   *name = Qualified(view->schema, view->name);
-	StringInfoData body;
-	ListCell   *cell;
 
 	ReserveName(writer, view->schema, view->name, psprintf("the view of %s", entry->place));
-	initStringInfo(&body);
-	appendStringInfo(&body, "CREATE VIEW %s WITH (security_invoker = true) AS\n\t", name);
-	foreach(cell, entry->subclasses)
-	{
-		if (writer->set->problems->count > 0)
-			continue;
-		if (foreach_current_index(cell) > 0)
-			appendStringInfoString(&body, "\n\tUNION ALL ");
-		AppendBranch(&body, entry, lfirst(cell));
-	}
-	Emit(writer, body.data);
-	Emit(writer, psprintf("COMMENT ON VIEW %s IS %s", name,
-						  quote_literal_cstr(psprintf("%s: identities of the documents of its subclasses", entry->place))));
+	if (writer->set->problems->count > 0)
+		return;
+	writer->plan->views = lappend(writer->plan->views, DdlViewOf(entry));
+	Emit(writer, DdlViewSql(llast(writer->plan->views), false));
+	Emit(writer, DdlViewCommentSql(llast(writer->plan->views)));
 }
 
 /* Returns true if a table refers to the resource that it belongs to. */
@@ -302,34 +266,68 @@ AppendIndented(StringInfo body, int depth, const char *line)
 	appendStringInfo(body, "%s\n", line);
 }
 
-/* Add a statement that deletes the rows of deleted documents from a table. */
-static void
-AppendClearTable(StringInfo body, int depth, const char *schema, const char *table,
-				 const char *key)
+/* Returns a statement that deletes the rows of deleted documents from a table. */
+static char *
+ClearTable(const char *schema, const char *table, const char *key)
 {
-	AppendIndented(body, depth, psprintf("DELETE FROM %s WHERE %s = ANY (gone_ids);",
-										 Qualified(schema, table), quote_identifier(key)));
+	return psprintf("DELETE FROM %s WHERE %s = ANY (gone_ids);", Qualified(schema, table), quote_identifier(key));
 }
 
 /*
- * Add the statements that delete the rows of documents of one type.
- * Collections are deleted with their document by foreign key, but too late if
- * they refer to another one of the deleted documents.  A type that is no
- * resource is a descriptor.
+ * Returns the statements that delete the rows of documents of one type.  Collections
+ * are deleted with their document by foreign key, but too late if they refer to
+ * another one of the deleted documents.
  */
-static void
-AppendClearing(StringInfo body, int depth, const ResourceModel *model)
+static List *
+ClearModel(const ResourceModel *model)
 {
-	AppendIndented(body, depth, psprintf("IF gone_type = %s THEN", quote_literal_cstr(TypeName(model))));
+	List	   *statements = NIL;
+
 	for (int i = model->ntables - 1; i > 0; i--)
 		if (RefersToItself(model, &model->tables[i]))
-			AppendClearTable(body, depth + 1, model->tables[i].schema, model->tables[i].name,
-							 model->tables[i].columns[0].name);
-	AppendClearTable(body, depth + 1, model->tables[0].schema, model->tables[0].name, "documentid");
+			statements = lappend(statements, ClearTable(model->tables[i].schema, model->tables[i].name,
+														model->tables[i].columns[0].name));
+	statements = lappend(statements, ClearTable(model->tables[0].schema, model->tables[0].name, "documentid"));
 	if (model->member_table)
-		AppendClearTable(body, depth + 1, model->member_schema, model->member_table, "documentid");
+		statements = lappend(statements, ClearTable(model->member_schema, model->member_table, "documentid"));
+	return statements;
+}
+
+/* Returns the table of a model that the truncate trigger names; NULL if there is none. */
+static char *
+TruncatedTable(const ResourceModel *model)
+{
+	if (model->kind == RESOURCE_ABSTRACT)
+		return Qualified(model->member_schema, model->member_table);
+	if (model->kind != RESOURCE_DESCRIPTOR)
+		return Qualified(model->tables[0].schema, model->tables[0].name);
+	return NULL;
+}
+
+/* Returns the part of the triggers on dms.Document that is about one model. */
+DdlTriggerPart *
+DdlTriggerPartOf(const ResourceModel *model)
+{
+	DdlTriggerPart *part = palloc0(sizeof(DdlTriggerPart));
+
+	part->type = TypeName(model);
+	if (model->kind != RESOURCE_ABSTRACT && model->kind != RESOURCE_DESCRIPTOR)
+		part->clearing = ClearModel(model);
+	part->truncated = TruncatedTable(model);
+	return part;
+}
+
+/* Add the statements for documents of one type.  A type that is no resource is a descriptor. */
+static void
+AppendClearing(StringInfo body, int depth, const DdlTriggerPart *part)
+{
+	ListCell   *cell;
+
+	AppendIndented(body, depth, psprintf("IF gone_type = %s THEN", quote_literal_cstr(part->type)));
+	foreach(cell, part->clearing)
+		AppendIndented(body, depth + 1, lfirst(cell));
 	AppendIndented(body, depth, "ELSE");
-	AppendClearTable(body, depth + 1, "dms", "descriptor", "documentid");
+	AppendIndented(body, depth + 1, ClearTable("dms", "descriptor", "documentid"));
 	AppendIndented(body, depth, "END IF;");
 }
 
@@ -338,72 +336,76 @@ AppendClearing(StringInfo body, int depth, const ResourceModel *model)
  * slow down every delete.
  */
 static void
-AppendClearingTree(StringInfo body, int depth, List *models, int low, int high)
+AppendClearingTree(StringInfo body, int depth, List *parts, int low, int high)
 {
 	int			middle = (low + high) / 2;
 
 	if (high - low == 1)
 	{
-		AppendClearing(body, depth, list_nth(models, low));
+		AppendClearing(body, depth, list_nth(parts, low));
 		return;
 	}
 	AppendIndented(body, depth, psprintf("IF gone_type COLLATE \"C\" < %s THEN",
-										 quote_literal_cstr(TypeName(list_nth(models, middle)))));
-	AppendClearingTree(body, depth + 1, models, low, middle);
+										 quote_literal_cstr(((DdlTriggerPart *) list_nth(parts, middle))->type)));
+	AppendClearingTree(body, depth + 1, parts, low, middle);
 	AppendIndented(body, depth, "ELSE");
-	AppendClearingTree(body, depth + 1, models, middle, high);
+	AppendClearingTree(body, depth + 1, parts, middle, high);
 	AppendIndented(body, depth, "END IF;");
 }
 
-/* list_sort() comparator for models by type, in the order of the "C" collation. */
+/* list_sort() comparator for parts by type, in the order of the "C" collation. */
 static int
 CompareTypes(const ListCell *a, const ListCell *b)
 {
-	return strcmp(TypeName(lfirst(a)), TypeName(lfirst(b)));
+	return strcmp(((DdlTriggerPart *) lfirst(a))->type, ((DdlTriggerPart *) lfirst(b))->type);
 }
 
 /* The part of the delete trigger that names the tables of the models. */
 static char *
-ClearingOfModels(const ModelSet *set)
+WriteClearing(const List *parts)
 {
 	StringInfoData body;
-	List	   *models = NIL;
+	List	   *cleared = NIL;
 	ListCell   *cell;
 
 	initStringInfo(&body);
-	foreach(cell, set->entries)
+	foreach(cell, parts)
 	{
-		const ModelEntry *entry = lfirst(cell);
-
-		if (entry->api && entry->model->kind != RESOURCE_DESCRIPTOR)
-			models = lappend(models, entry->model);
+		if (((DdlTriggerPart *) lfirst(cell))->clearing != NIL)
+			cleared = lappend(cleared, lfirst(cell));
 	}
-	list_sort(models, CompareTypes);
-	if (models == NIL)
-		AppendClearTable(&body, 1, "dms", "descriptor", "documentid");
+	if (cleared == NIL)
+		AppendIndented(&body, 1, ClearTable("dms", "descriptor", "documentid"));
 	else
-		AppendClearingTree(&body, 1, models, 0, list_length(models));
+		AppendClearingTree(&body, 1, cleared, 0, list_length(cleared));
 	return body.data;
 }
 
 /* The tables that the truncate trigger adds to those of the core. */
 static char *
-TruncatedTables(const ModelSet *set)
+WriteTruncated(const List *parts)
 {
 	StringInfoData list;
 	ListCell   *cell;
 
 	initStringInfo(&list);
-	foreach(cell, set->entries)
+	foreach(cell, parts)
 	{
-		const ResourceModel *model = ((ModelEntry *) lfirst(cell))->model;
+		const DdlTriggerPart *part = lfirst(cell);
 
-		if (model->kind == RESOURCE_ABSTRACT)
-			appendStringInfo(&list, ",\n\t\t%s", Qualified(model->member_schema, model->member_table));
-		else if (model->kind != RESOURCE_DESCRIPTOR)
-			appendStringInfo(&list, ",\n\t\t%s", Qualified(model->tables[0].schema, model->tables[0].name));
+		if (part->truncated != NULL)
+			appendStringInfo(&list, ",\n\t\t%s", part->truncated);
 	}
 	return list.data;
+}
+
+/* Plan the triggers on dms.Document from the parts of all models, which are sorted here. */
+void
+DdlPlanTriggers(DdlPlan *plan, List *parts)
+{
+	list_sort(parts, CompareTypes);
+	plan->clearing = WriteClearing(parts);
+	plan->truncated = WriteTruncated(parts);
 }
 
 /*
@@ -455,6 +457,7 @@ DdlPlanModels(const ModelSet *set)
 {
 	Writer	   *writer = NewWriter(set);
 	List	   *ordered = list_copy(set->entries);
+	List	   *parts = NIL;
 	ListCell   *cell;
 
 	list_sort(ordered, CompareLoadOrder);
@@ -477,8 +480,9 @@ DdlPlanModels(const ModelSet *set)
 	}
 	if (set->problems->count > 0)
 		return writer->plan;
-	writer->plan->clearing = ClearingOfModels(set);
-	writer->plan->truncated = TruncatedTables(set);
+	foreach(cell, set->entries)
+		parts = lappend(parts, DdlTriggerPartOf(((ModelEntry *) lfirst(cell))->model));
+	DdlPlanTriggers(writer->plan, parts);
 	return writer->plan;
 }
 

@@ -248,6 +248,8 @@ DdlTableOf(const ModelSet *set, const ModelEntry *entry, int table)
 	const TableModel *source = &model->tables[table];
 	DdlTable   *made = palloc0(sizeof(DdlTable));
 
+	made->entry = entry;
+	made->number = table;
 	made->schema = source->schema;
 	made->name = source->name;
 	made->title = source->title;
@@ -275,6 +277,8 @@ DdlTableOfMembers(const ModelEntry *entry)
 {
 	DdlTable   *made = palloc0(sizeof(DdlTable));
 
+	made->entry = entry;
+	made->number = -1;
 	made->schema = entry->model->member_schema;
 	made->name = entry->model->member_table;
 	made->title = psprintf("%s_Member", entry->model->resource);

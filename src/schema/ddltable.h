@@ -50,6 +50,9 @@ typedef struct DdlIndex
 
 typedef struct DdlTable
 {
+	const ModelEntry *entry;
+	int			number;			/* among the tables of the model; -1: its
+								 * members */
 	const char *schema;
 	const char *name;
 	const char *title;

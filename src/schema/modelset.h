@@ -1,6 +1,6 @@
 /*
  * modelset.h
- *		The models in the making, and how to find one among them.
+ *		The models of a schema, and how to find one among them.
  */
 #ifndef DMS_MODELSET_H
 #define DMS_MODELSET_H
@@ -10,10 +10,10 @@
 #include "model/model.h"
 #include "schema/apischema.h"
 
-/* A model in the making, and its sources. */
+/* A model, and if it is in the making, its sources. */
 typedef struct ModelEntry
 {
-	ApiResource *api;			/* NULL for abstract resources */
+	ApiResource *api;			/* NULL for abstract resources, and of a store */
 	ApiAbstract *abstract;
 	ResourceModel *model;
 	const char *place;
@@ -24,12 +24,13 @@ typedef struct ModelEntry
 
 typedef struct ModelSet
 {
-	ApiSchema  *schema;
+	ApiSchema  *schema;			/* NULL: of a store */
 	Problem    *problems;
 	List	   *entries;		/* resources by name, then abstract resources */
 } ModelSet;
 
 extern ModelEntry *ModelSetFind(const ModelSet *set, const char *project,
 								const char *resource);
+extern ModelSet *ModelSetFromStore(void);
 
 #endif							/* DMS_MODELSET_H */

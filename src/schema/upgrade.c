@@ -22,7 +22,6 @@
 #include "engine/statement.h"
 #include "engine/store.h"
 #include "engine/storerow.h"
-#include "executor/spi.h"
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "model/modelstore.h"
@@ -43,39 +42,46 @@ PG_FUNCTION_INFO_V1(dms_upgrade_store);
 /* The format of models whose query fields had no equal paths. */
 #define FORMAT_WITHOUT_EQUAL_PATHS 2
 
-/* Returns the texts of the last result, in the given context. */
-static char **
-TakeTexts(uint64 n, MemoryContext context)
-{
-	MemoryContext saved = MemoryContextSwitchTo(context);
-	char	  **texts = palloc(sizeof(char *) * Max(n, 1));
-
-	for (uint64 i = 0; i < n; i++)
-		texts[i] = ResultText(i, 1);
-	MemoryContextSwitchTo(saved);
-	return texts;
-}
-
 /*
- * Returns the statements that change core tables of a version, in the given
+ * Returns the statements that a function of the extension writes, in the given
  * context.  They are read with the rights of the caller, who may call the
  * function; it must not run with those of the owner.
  */
 static char **
-ReadStatements(int version, MemoryContext context, uint64 *n)
+ReadStatements(const char *sql, int nargs, Oid *types, Datum *values, MemoryContext context, uint64 *n)
+{
+	char	  **statements;
+	MemoryContext saved;
+
+	SessionBeginPart();
+	*n = StatementExecuteWithArgs(sql, nargs, types, values, true);
+	saved = MemoryContextSwitchTo(context);
+	statements = ResultNames(1);
+	MemoryContextSwitchTo(saved);
+	SessionEndPart();
+	return statements;
+}
+
+/* Returns the statements that change core tables of a version. */
+static char **
+ReadUpgrade(int version, uint64 *n)
 {
 	Oid			types[] = {INT4OID};
 	Datum		values[] = {Int32GetDatum(version)};
-	char	  **statements;
 
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "could not connect to SPI");
-	*n = StatementExecuteWithArgs("SELECT pg_catalog.btrim(s, E'\\n') FROM dms_internal.upgrade_ddl($1) AS s",
-								  lengthof(types), types, values, true);
-	statements = TakeTexts(*n, context);
-	if (SPI_finish() != SPI_OK_FINISH)
-		elog(ERROR, "could not disconnect from SPI");
-	return statements;
+	return ReadStatements("SELECT pg_catalog.btrim(s, E'\\n') FROM dms_internal.upgrade_ddl($1) AS s",
+						  lengthof(types), types, values, CurrentMemoryContext, n);
+}
+
+/* Returns the statements that create the triggers of dms.Document. */
+static char **
+ReadTriggers(const DdlPlan *plan, uint64 *n)
+{
+	Oid			types[] = {TEXTOID, TEXTOID};
+	Datum		values[] = {CStringGetTextDatum(plan->clearing), CStringGetTextDatum(plan->truncated)};
+
+	return ReadStatements("SELECT pg_catalog.btrim(s, E'\\n') FROM dms_internal.trigger_ddl($1, $2) AS s",
+						  lengthof(types), types, values, CurrentMemoryContext, n);
 }
 
 /* Bring a model of an older format to that of today. */
@@ -91,9 +97,9 @@ ConvertModel(ResourceModel *model)
 
 /*
  * Upgrade a model that a store of some version has, and what depends on it: create
- * the indexes that are missing then, and record its number.
+ * the indexes that are missing then, and record its number.  Returns the model.
  */
-static void
+static const ResourceModel *
 UpgradeModel(const char *json, int version)
 {
 	ResourceModel *model = ModelStoreFromOlder(json, strlen(json));
@@ -102,36 +108,54 @@ UpgradeModel(const char *json, int version)
 	if (version < VERSION_WITH_RESOURCE_TYPES)
 		ResourceTypesInsert((const char *const *) &model->project, (const char *const *) &model->resource, 1);
 	if (model->format == MODEL_FORMAT)
-		return;
+		return model;
 	ConvertModel(model);
 	ResourceModelsReplace(model);
 	foreach(cell, DdlPlanMissingIndexes(model))
 		StatementExecute(((DdlStatement *) lfirst(cell))->sql);
+	return model;
 }
 
-/* Upgrade all models, each in a memory context of its own. */
-static void
-UpgradeModels(int version)
+/*
+ * Upgrade all models, each in a memory context of its own.  Returns their parts of
+ * the triggers, in the context given.
+ */
+static List *
+UpgradeModels(int version, MemoryContext kept)
 {
 	uint64		n;
 	char	  **models;
+	List	   *parts = NIL;
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "dms upgraded model",
 												  ALLOCSET_DEFAULT_SIZES);
 
 	PushActiveSnapshot(GetLatestSnapshot());
 	n = ResourceModelsAll();
-	models = TakeTexts(n, CurrentMemoryContext);
+	models = ResultNames(1);
 	PopActiveSnapshot();
 	for (uint64 i = 0; i < n; i++)
 	{
 		MemoryContext saved = MemoryContextSwitchTo(context);
+		const ResourceModel *model;
 
 		CHECK_FOR_INTERRUPTS();
-		UpgradeModel(models[i], version);
+		model = UpgradeModel(models[i], version);
+		MemoryContextSwitchTo(kept);
+		parts = lappend(parts, DdlTriggerPartOf(model));
 		MemoryContextSwitchTo(saved);
 		MemoryContextReset(context);
 	}
 	MemoryContextDelete(context);
+	return parts;
+}
+
+/* Run statements. */
+static void
+RunStatements(char **statements, uint64 n)
+{
+	for (uint64 i = 0; i < n; i++)
+		StatementExecute(statements[i]);
+	CommandCounterIncrement();
 }
 
 /*
@@ -143,15 +167,21 @@ UpgradeStore(int version)
 {
 	Session		session;
 	uint64		n;
-	char	  **statements = ReadStatements(version, CurrentMemoryContext, &n);
+	char	  **statements = ReadUpgrade(version, &n);
+	DdlPlan		plan = {0};
+	List	   *parts;
+	MemoryContext context = CurrentMemoryContext;
 
 	SessionBeginUpgrade(&session);
-	for (uint64 i = 0; i < n; i++)
-		StatementExecute(statements[i]);
-	CommandCounterIncrement();
-	UpgradeModels(version);
+	RunStatements(statements, n);
+	parts = UpgradeModels(version, context);
 	StoreRowUpgraded();
-	(void) StoreOwner();
+	SessionEnd(&session);
+
+	DdlPlanTriggers(&plan, parts);
+	statements = ReadTriggers(&plan, &n);
+	SessionBegin(&session, RIGHTS_OF_OWNER);
+	RunStatements(statements, n);
 	GrantsReapply();
 	SessionEnd(&session);
 	ereport(NOTICE,

@@ -1,0 +1,299 @@
+/*
+ * migrate.c
+ *		Changing the schema of a store that has data.
+ *
+ * All runs in the transaction of the deploy.  Writers wait at the gate, and readers
+ * wait for the stored models, so that nobody sees tables of one schema and models of
+ * the other.
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "admin/migrate.h"
+#include "admin/migratedata.h"
+#include "catalog/pg_class.h"
+#include "document/rowtables.h"
+#include "engine/ownercode.h"
+#include "engine/snapshot.h"
+#include "engine/statement.h"
+#include "engine/store.h"
+#include "engine/storerow.h"
+#include "miscadmin.h"
+#include "model/modelcache.h"
+#include "model/modelstore.h"
+#include "model/resourcemodels.h"
+#include "model/resourceoptions.h"
+#include "model/resourcetypes.h"
+#include "schema/deploycheck.h"
+#include "schema/deployrecord.h"
+#include "schema/deploytypes.h"
+#include "schema/grants.h"
+
+/* Report progress after this many steps. */
+#define PROGRESS_STEP 500
+
+/* Raise an error that lists what the change would lose, if there is anything. */
+static void
+RefuseLosses(const MigrationPlan *plan)
+{
+	if (plan->lost->count == 0)
+		return;
+	plan->lost->hint = "dms.migrate_schema() loses it if allow_destructive is true,"
+		" and keeps it under another name if renames tells which.";
+	ProblemRaise(plan->lost, ngettext("the change of the schema would lose data: %d finding",
+									  "the change of the schema would lose data: %d findings", plan->lost->count),
+				 plan->lost->count);
+}
+
+/* Plan the change from the schema of the store, and refuse it if it would lose what it must not. */
+MigrationPlan *
+MigratePlan(const Deployment *deployment)
+{
+	MigrationPlan *plan;
+	SchemaDiff *diff;
+
+	SnapshotBeginLatest();
+	diff = SchemaDiffMake(ModelSetFromStore(), deployment->set, deployment->renames);
+	plan = MigrationPlanMake(diff, deployment->ddl, deployment->triggers);
+	SnapshotEnd();
+	if (!deployment->allow_destructive)
+		RefuseLosses(plan);
+	return plan;
+}
+
+/* Returns the statements that a deploy runs, as DdlStatement; the plan may be NULL. */
+List *
+MigrateStatements(const MigrationPlan *plan)
+{
+	List	   *statements = NIL;
+	ListCell   *cell;
+
+	foreach(cell, plan == NULL ? NIL : plan->steps.list)
+	{
+		const MigrationStep *step = lfirst(cell);
+
+		if (step->own != NULL)
+			statements = lappend(statements, DdlStatementNew(step->own));
+	}
+	return statements;
+}
+
+/*
+ * Check the tables that are changed.  They must belong to the owner of the store, and
+ * must not have code that is not safe to run with the owner's rights: changing a
+ * table can run expressions of its indexes and constraints.
+ */
+static void
+CheckTables(const MigrationPlan *plan)
+{
+	Oid			owner = StoreOwner();
+	ListCell   *cell;
+
+	foreach(cell, plan->tables)
+	{
+		const PlannedTable *table = lfirst(cell);
+
+		if (table->found != NULL)
+			StoreCheckRelation(table->found->oid, RELKIND_RELATION, owner);
+	}
+	foreach(cell, plan->steps.list)
+	{
+		const MigrationStep *step = lfirst(cell);
+
+		if (OidIsValid(step->table))
+			OwnerCodeCheckTable(step->table);
+	}
+}
+
+/* Refuse more steps than the lock table has room for. */
+static void
+CheckLocks(const MigrationPlan *plan)
+{
+	int			tables = 0;
+	int			others = 0;
+	ListCell   *cell;
+
+	foreach(cell, plan->steps.list)
+	{
+		const MigrationStep *step = lfirst(cell);
+
+		tables += step->creates_table;
+		others += !step->creates_table && step->kind != STEP_COMMENT;
+	}
+	DeployCheckLocks(tables, others);
+}
+
+/* Run the steps, and report progress. */
+static void
+RunSteps(const MigrationPlan *plan)
+{
+	int			done = 0;
+	ListCell   *cell;
+
+	foreach(cell, plan->steps.list)
+	{
+		const MigrationStep *step = lfirst(cell);
+
+		CHECK_FOR_INTERRUPTS();
+		if (step->own != NULL && step->writes)
+			(void) StatementExecuteWithArgs(step->own, 0, NULL, NULL, false);
+		else if (step->own != NULL)
+			StatementExecute(step->own);
+		if (++done % PROGRESS_STEP == 0)
+			ereport(NOTICE, (errmsg("%d of %d steps are done", done, list_length(plan->steps.list))));
+	}
+}
+
+/*
+ * Check the code on the tables of resources whose documents are deleted, which
+ * triggers on dms.Document will delete from.
+ */
+static void
+CheckDeletes(const MigrationPlan *plan)
+{
+	ListCell   *cell;
+
+	foreach(cell, plan->diff->resources)
+	{
+		const ResourceDiff *resource = lfirst(cell);
+
+		if (resource->after == NULL && resource->before->model->kind != RESOURCE_ABSTRACT)
+			StatementCheck(RowTablesClear(ModelCacheFind(resource->before->model->project, resource->before->model->resource)));
+	}
+	foreach(cell, plan->tables)
+	{
+		const PlannedTable *table = lfirst(cell);
+		const ResourceModel *model = table->loses_rows ? table->resource->before->model : NULL;
+
+		if (model != NULL)
+			StatementCheck(RowTablesClear(ModelCacheFind(model->project, model->resource)));
+	}
+}
+
+/*
+ * Refuse to remove or rename resources whose versions are kept: versions belong to
+ * the number of their resource.
+ */
+static void
+RefuseHistory(const SchemaDiff *diff)
+{
+	Problem    *problem = ProblemNew(PROBLEM_SCHEMA_REFUSED);
+	ListCell   *cell;
+
+	SnapshotBeginLatest();
+	foreach(cell, diff->resources)
+	{
+		const ResourceDiff *resource = lfirst(cell);
+		const ResourceModel *model = resource->before == NULL ? NULL : resource->before->model;
+		Jsonb	   *options;
+
+		if (model == NULL || (resource->after != NULL && !SchemaDiffIsRenamed(resource)))
+			continue;
+		options = ResourceTypeOptions(ResourceTypeId(model->project, model->resource), NULL);
+		if (options != NULL && ResourceOptionsKeepHistory(options))
+			ProblemAt(problem, SchemaDiffName(resource->before), "%s keeps versions of its documents.", resource->before->place);
+	}
+	SnapshotEnd();
+	problem->hint = "Switch the option history off first, by dms.configure_resource().";
+	if (problem->count > 0)
+		ProblemRaise(problem, "resources that keep versions cannot be removed or renamed");
+}
+
+/* Give a resource that has other names the options that it had. */
+static void
+KeepOptions(const ResourceDiff *resource)
+{
+	const ResourceModel *before = resource->before->model;
+	const ResourceModel *after = resource->after->model;
+	Jsonb	   *options;
+
+	SnapshotBegin();
+	options = ResourceTypeOptions(ResourceTypeId(before->project, before->resource), NULL);
+	SnapshotEnd();
+	if (options != NULL)
+		ResourceTypeSetOptions(ResourceTypeId(after->project, after->resource), options);
+}
+
+/* Keep the options of resources that have other names. */
+static void
+RecordOptions(const SchemaDiff *diff)
+{
+	ListCell   *cell;
+
+	foreach(cell, diff->resources)
+	{
+		const ResourceDiff *resource = lfirst(cell);
+
+		if (SchemaDiffIsRenamed(resource))
+			KeepOptions(resource);
+	}
+}
+
+/* Store the models that differ from those of the old schema. */
+static void
+RecordModels(const SchemaDiff *diff)
+{
+	ListCell   *cell;
+
+	foreach(cell, diff->before->entries)
+	{
+		const ResourceModel *model = ((ModelEntry *) lfirst(cell))->model;
+
+		if (ModelSetFind(diff->after, model->project, model->resource) == NULL)
+			ResourceModelsDelete(model->project, model->resource);
+	}
+
+	foreach(cell, diff->after->entries)
+	{
+		const ResourceModel *model = ((ModelEntry *) lfirst(cell))->model;
+		const ModelEntry *before = ModelSetFind(diff->before, model->project, model->resource);
+
+		CHECK_FOR_INTERRUPTS();
+		if (before == NULL || !ModelStoreEqual(before->model, model))
+			ResourceModelsPut(model);
+	}
+}
+
+/* Record the new schema: from now on, models that are looked up are its models. */
+static void
+RecordSchema(const Deployment *deployment, const MigrationPlan *plan)
+{
+	DeployRecordEdgeSources(deployment->set);
+	DeployTypesRecord(deployment->set);
+	RecordOptions(plan->diff);
+	RecordModels(plan->diff);
+	DeployRecordSchema(deployment->schema, deployment->hash);
+	StoreRowRaise();
+}
+
+/*
+ * Change the schema of the store.  The gate is closed.  Runs with the rights of the
+ * owner.
+ */
+void
+MigrateStore(const Deployment *deployment)
+{
+	MigrationPlan *plan;
+	MigratedDocuments bumped;
+
+	if (IsolationUsesXactSnapshot())
+		ReportError(PROBLEM_NOT_SUPPORTED, "Call it in a transaction that is READ COMMITTED.",
+					"the schema cannot be changed under a snapshot that was taken before the writers were stopped");
+	plan = MigratePlan(deployment);
+	RefuseHistory(plan->diff);
+	CheckLocks(plan);
+	StoreCloseModels();
+	CheckTables(plan);
+	CheckDeletes(plan);
+	bumped = MigrateDataBumped(plan);
+	RunSteps(plan);
+	DeployCheckOwners(deployment->schema);
+	RecordSchema(deployment, plan);
+	MigrateDataCompute(plan);
+	DeployRecordForgetEdgeSources(deployment->set);
+	MigrateDataBump(bumped);
+	GrantsReapply();
+	ereport(NOTICE,
+			(errmsg_plural("changed the schema in %d step", "changed the schema in %d steps",
+						   list_length(plan->steps.list), list_length(plan->steps.list))));
+}
