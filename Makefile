@@ -27,7 +27,7 @@ DATA = $(notdir $(wildcard $(TOP)/dms--*.sql))
 # checks.
 OBJS = src/dms.o
 OBJS += $(addprefix src/base/,datetime.o decimal.o faults.o gaps.o grow.o ids.o jsonargument.o jsontree.o \
-	jsontreebuild.o lowercase.o optionlist.o pattern.o referentialid.o report.o sha256.o uuid.o words.o)
+	jsontreebuild.o lowercase.o optionlist.o pattern.o referentialid.o report.o sha256.o urn.o uuid.o words.o)
 OBJS += $(addprefix src/engine/,attempt.o cursors.o datums.o foreignkey.o keyaccess.o keyedtable.o keyscan.o \
 	keywrite.o nowait.o ownercode.o restrict.o result.o rowwrite.o safefunction.o session.o snapshot.o statement.o \
 	store.o storedrows.o storerow.o tablewriter.o writefacts.o)
@@ -42,8 +42,11 @@ OBJS += $(addprefix src/document/,body.o bodyrules.o descriptoruris.o document.o
 	verify.o)
 OBJS += $(addprefix src/cascade/,cascade.o cascadeequality.o claim.o closure.o edgesources.o \
 	futurenames.o identitylocks.o identityturns.o locks.o replaceids.o turnstile.o)
-OBJS += $(addprefix src/verbs/,batchkeys.o batchresolve.o delete.o digests.o filter.o resolve.o precondition.o \
-	query.o querysql.o queryterms.o read.o restore.o update.o updatebatch.o upsert.o versions.o violations.o write.o \
+OBJS += $(addprefix src/graph/,accounts.o farends.o looks.o members.o movelock.o nodes.o parents.o \
+	recordkeys.o subtree.o uniquekeys.o unrelated.o walk.o)
+OBJS += $(addprefix src/verbs/,account.o batchkeys.o batchresolve.o delete.o dependents.o digests.o filter.o resolve.o precondition.o \
+	query.o querysql.o queryterms.o read.o records.o relate.o related.o restore.o uniquevalues.o update.o updatebatch.o \
+	upsert.o versions.o violations.o write.o \
 	writeguard.o writeresult.o)
 OBJS += $(addprefix src/request/,idempotency.o idempotencysql.o request.o requestparse.o requestquery.o \
 	response.o)
@@ -57,7 +60,7 @@ $(shell mkdir -p $(sort $(dir $(OBJS))))
 REGRESS = extension uuid lowercase deploy mapping introspection deploy_refusals store indexes protocol
 REGRESS += write write_validation write_references write_identity write_many cascade audit migrate migrate_losses roles configure configure_resource
 REGRESS += direct_access direct_constraints hostile hostile_tables contradictions
-REGRESS += read kept query digests history history_rights argument_types requests row_security idempotency
+REGRESS += read kept query digests history history_rights argument_types requests row_security idempotency relations
 
 # Specs of the fault schedule need pause points, so only ./check runs them.
 FAULT_SPECS := $(shell sed 's/\#.*//' $(TOP)/test/isolation/fault_schedule 2>/dev/null)

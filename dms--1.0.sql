@@ -50,6 +50,12 @@ AS 'MODULE_PATHNAME', 'dms_lower_invariant';
 COMMENT ON FUNCTION dms.lower_invariant(text) IS
 'lower case by Unicode''s simple case mapping, independent of locale and collation';
 
+CREATE FUNCTION dms.parse_urn(urn text) RETURNS TABLE (domain text, resource_type text, id text)
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE ROWS 1
+AS 'MODULE_PATHNAME', 'dms_parse_urn';
+COMMENT ON FUNCTION dms.parse_urn(text) IS
+'the parts of a URN, urn:{domain}:{resource_type}::{id}, whether or not there is such a document';
+
 -- ---------------------------------------------------------------------------
 -- The store.  dms.deploy_schema() runs these statements at the first deploy,
 -- as its caller.  The tables are then ordinary tables of that role, and not
@@ -71,7 +77,9 @@ CREATE TABLE dms.Store (
 	MaxCascadeSize integer CONSTRAINT store_maxcascadesize_ck CHECK (MaxCascadeSize >= 0),
 	VerifyEdges double precision CONSTRAINT store_verifyedges_ck CHECK (VerifyEdges BETWEEN 0 AND 1),
 	IdempotencyLease integer CONSTRAINT store_idempotencylease_ck CHECK (IdempotencyLease >= 1),
-	IdempotencyTtl integer CONSTRAINT store_idempotencyttl_ck CHECK (IdempotencyTtl >= 1)
+	IdempotencyTtl integer CONSTRAINT store_idempotencyttl_ck CHECK (IdempotencyTtl >= 1),
+	MaxDeleteSize integer CONSTRAINT store_maxdeletesize_ck CHECK (MaxDeleteSize >= 0),
+	UrnDomain varchar(32) CONSTRAINT store_urndomain_ck CHECK (UrnDomain ~ '^[A-Za-z0-9-]+$')
 )$ddl$),
 ($ddl$COMMENT ON TABLE dms.Store IS 'this store: one row'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.Store.Singleton IS 'always true, so that there is only one row'$ddl$),
@@ -83,6 +91,8 @@ CREATE TABLE dms.Store (
 ($ddl$COMMENT ON COLUMN dms.Store.VerifyEdges IS 'the fraction of writes whose edges are verified, at least'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.Store.IdempotencyLease IS 'how long a claimed idempotency key may stay open, at least, in seconds'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.Store.IdempotencyTtl IS 'how long idempotency keys are kept, at most, in seconds'$ddl$),
+($ddl$COMMENT ON COLUMN dms.Store.MaxDeleteSize IS 'the largest subtree that a delete may reach, in documents; 0 or NULL: no limit'$ddl$),
+($ddl$COMMENT ON COLUMN dms.Store.UrnDomain IS 'the domain of URNs of documents; NULL: dms'$ddl$),
 
 ($ddl$
 CREATE TABLE dms.Document (
@@ -371,6 +381,75 @@ END
 $body$$ddl$),
 ($ddl$COMMENT ON FUNCTION dms.document_history() IS 'records deleted documents of resources that have the option history'$ddl$),
 
+($ddl$
+CREATE TABLE dms.ParentChild (
+	ChildDocumentId bigint PRIMARY KEY,
+	ParentDocumentId bigint NOT NULL,
+	ChildTypeId integer NOT NULL,
+	ChildUuid uuid NOT NULL,
+	CreatedAt timestamptz NOT NULL DEFAULT now()
+)$ddl$),
+($ddl$CREATE INDEX parentchild_parent_ix ON dms.ParentChild (ParentDocumentId, ChildTypeId, ChildUuid)$ddl$),
+($ddl$COMMENT ON TABLE dms.ParentChild IS 'the parents of documents: a document has at most one, and is deleted with it'$ddl$),
+($ddl$COMMENT ON COLUMN dms.ParentChild.ChildDocumentId IS 'the child'$ddl$),
+($ddl$COMMENT ON COLUMN dms.ParentChild.ParentDocumentId IS 'its parent'$ddl$),
+($ddl$COMMENT ON COLUMN dms.ParentChild.ChildTypeId IS 'the number of the child''s resource in dms.ResourceType'$ddl$),
+($ddl$COMMENT ON COLUMN dms.ParentChild.ChildUuid IS 'the public id of the child'$ddl$),
+($ddl$COMMENT ON COLUMN dms.ParentChild.CreatedAt IS 'when the child got this parent'$ddl$),
+
+($ddl$
+CREATE TABLE dms.CollectionMember (
+	CollectionDocumentId bigint NOT NULL,
+	MemberDocumentId bigint NOT NULL,
+	MemberTypeId integer NOT NULL,
+	MemberUuid uuid NOT NULL,
+	Conveys boolean NOT NULL,
+	CreatedAt timestamptz NOT NULL DEFAULT now(),
+	PRIMARY KEY (CollectionDocumentId, MemberDocumentId)
+)$ddl$),
+($ddl$CREATE INDEX collectionmember_collection_ix ON dms.CollectionMember (CollectionDocumentId, MemberTypeId, MemberUuid)$ddl$),
+($ddl$CREATE INDEX collectionmember_member_ix ON dms.CollectionMember (MemberDocumentId, CollectionDocumentId)$ddl$),
+($ddl$COMMENT ON TABLE dms.CollectionMember IS 'the members of collections; any document can be a collection'$ddl$),
+($ddl$COMMENT ON COLUMN dms.CollectionMember.CollectionDocumentId IS 'the collection'$ddl$),
+($ddl$COMMENT ON COLUMN dms.CollectionMember.MemberDocumentId IS 'the member'$ddl$),
+($ddl$COMMENT ON COLUMN dms.CollectionMember.MemberTypeId IS 'the number of the member''s resource in dms.ResourceType'$ddl$),
+($ddl$COMMENT ON COLUMN dms.CollectionMember.MemberUuid IS 'the public id of the member'$ddl$),
+($ddl$COMMENT ON COLUMN dms.CollectionMember.Conveys IS 'whether grants on the collection apply to the member'$ddl$),
+($ddl$COMMENT ON COLUMN dms.CollectionMember.CreatedAt IS 'when the member was added'$ddl$),
+
+($ddl$
+CREATE TABLE dms.UniqueKeyValue (
+	ResourceType varchar(513) NOT NULL,
+	Key varchar(256) NOT NULL,
+	Value text NOT NULL CONSTRAINT uniquekeyvalue_value_ck CHECK (octet_length(Value) <= 2000),
+	DocumentId bigint,
+	CreatedAt timestamptz NOT NULL DEFAULT now(),
+	UpdatedAt timestamptz NOT NULL DEFAULT now(),
+	PRIMARY KEY (ResourceType, Key, Value)
+)$ddl$),
+($ddl$CREATE INDEX uniquekeyvalue_document_ix ON dms.UniqueKeyValue (DocumentId)$ddl$),
+($ddl$COMMENT ON TABLE dms.UniqueKeyValue IS 'values that were claimed by dms.claim_unique_key()'$ddl$),
+($ddl$COMMENT ON COLUMN dms.UniqueKeyValue.ResourceType IS 'the type of the documents among which the value is unique'$ddl$),
+($ddl$COMMENT ON COLUMN dms.UniqueKeyValue.Key IS 'the name of the key'$ddl$),
+($ddl$COMMENT ON COLUMN dms.UniqueKeyValue.Value IS 'the value'$ddl$),
+($ddl$COMMENT ON COLUMN dms.UniqueKeyValue.DocumentId IS 'the document that has it; NULL if it is reserved'$ddl$),
+($ddl$COMMENT ON COLUMN dms.UniqueKeyValue.CreatedAt IS 'when it was first claimed'$ddl$),
+($ddl$COMMENT ON COLUMN dms.UniqueKeyValue.UpdatedAt IS 'when it was last claimed'$ddl$),
+
+($ddl$
+CREATE TABLE dms.DocumentAccount (
+	DocumentId bigint PRIMARY KEY,
+	AccountId bigint NOT NULL,
+	ResourceTypeId integer NOT NULL,
+	DocumentUuid uuid NOT NULL
+)$ddl$),
+($ddl$CREATE INDEX documentaccount_account_ix ON dms.DocumentAccount (AccountId, ResourceTypeId, DocumentUuid)$ddl$),
+($ddl$COMMENT ON TABLE dms.DocumentAccount IS 'the accounts of documents; a document without an account has no row'$ddl$),
+($ddl$COMMENT ON COLUMN dms.DocumentAccount.DocumentId IS 'the document'$ddl$),
+($ddl$COMMENT ON COLUMN dms.DocumentAccount.AccountId IS 'the document that is its account'$ddl$),
+($ddl$COMMENT ON COLUMN dms.DocumentAccount.ResourceTypeId IS 'the number of the document''s resource in dms.ResourceType'$ddl$),
+($ddl$COMMENT ON COLUMN dms.DocumentAccount.DocumentUuid IS 'the public id of the document'$ddl$),
+
 -- A plain DELETE must wait for transactions that rely on the identity, as
 -- dms.delete_document() does.  Deleting the lock row conflicts with their share
 -- locks.
@@ -483,7 +562,78 @@ BEGIN
 END
 $body$$ddl$),
 (3, $ddl$COMMENT ON FUNCTION dms.document_history() IS 'records deleted documents of resources that have the option history'$ddl$),
-(3, $ddl$COMMENT ON COLUMN dms.ResourceType.Options IS 'options of the resource; dms.configure_resource() sets them'$ddl$)
+(3, $ddl$COMMENT ON COLUMN dms.ResourceType.Options IS 'options of the resource; dms.configure_resource() sets them'$ddl$),
+(4, $ddl$
+ALTER TABLE dms.Store
+	ADD COLUMN MaxDeleteSize integer CONSTRAINT store_maxdeletesize_ck CHECK (MaxDeleteSize >= 0),
+	ADD COLUMN UrnDomain varchar(32) CONSTRAINT store_urndomain_ck CHECK (UrnDomain ~ '^[A-Za-z0-9-]+$')$ddl$),
+(4, $ddl$COMMENT ON COLUMN dms.Store.MaxDeleteSize IS 'the largest subtree that a delete may reach, in documents; 0 or NULL: no limit'$ddl$),
+(4, $ddl$COMMENT ON COLUMN dms.Store.UrnDomain IS 'the domain of URNs of documents; NULL: dms'$ddl$),
+(4, $ddl$
+CREATE TABLE dms.ParentChild (
+	ChildDocumentId bigint PRIMARY KEY,
+	ParentDocumentId bigint NOT NULL,
+	ChildTypeId integer NOT NULL,
+	ChildUuid uuid NOT NULL,
+	CreatedAt timestamptz NOT NULL DEFAULT now()
+)$ddl$),
+(4, $ddl$CREATE INDEX parentchild_parent_ix ON dms.ParentChild (ParentDocumentId, ChildTypeId, ChildUuid)$ddl$),
+(4, $ddl$COMMENT ON TABLE dms.ParentChild IS 'the parents of documents: a document has at most one, and is deleted with it'$ddl$),
+(4, $ddl$COMMENT ON COLUMN dms.ParentChild.ChildDocumentId IS 'the child'$ddl$),
+(4, $ddl$COMMENT ON COLUMN dms.ParentChild.ParentDocumentId IS 'its parent'$ddl$),
+(4, $ddl$COMMENT ON COLUMN dms.ParentChild.ChildTypeId IS 'the number of the child''s resource in dms.ResourceType'$ddl$),
+(4, $ddl$COMMENT ON COLUMN dms.ParentChild.ChildUuid IS 'the public id of the child'$ddl$),
+(4, $ddl$COMMENT ON COLUMN dms.ParentChild.CreatedAt IS 'when the child got this parent'$ddl$),
+(4, $ddl$
+CREATE TABLE dms.CollectionMember (
+	CollectionDocumentId bigint NOT NULL,
+	MemberDocumentId bigint NOT NULL,
+	MemberTypeId integer NOT NULL,
+	MemberUuid uuid NOT NULL,
+	Conveys boolean NOT NULL,
+	CreatedAt timestamptz NOT NULL DEFAULT now(),
+	PRIMARY KEY (CollectionDocumentId, MemberDocumentId)
+)$ddl$),
+(4, $ddl$CREATE INDEX collectionmember_collection_ix ON dms.CollectionMember (CollectionDocumentId, MemberTypeId, MemberUuid)$ddl$),
+(4, $ddl$CREATE INDEX collectionmember_member_ix ON dms.CollectionMember (MemberDocumentId, CollectionDocumentId)$ddl$),
+(4, $ddl$COMMENT ON TABLE dms.CollectionMember IS 'the members of collections; any document can be a collection'$ddl$),
+(4, $ddl$COMMENT ON COLUMN dms.CollectionMember.CollectionDocumentId IS 'the collection'$ddl$),
+(4, $ddl$COMMENT ON COLUMN dms.CollectionMember.MemberDocumentId IS 'the member'$ddl$),
+(4, $ddl$COMMENT ON COLUMN dms.CollectionMember.MemberTypeId IS 'the number of the member''s resource in dms.ResourceType'$ddl$),
+(4, $ddl$COMMENT ON COLUMN dms.CollectionMember.MemberUuid IS 'the public id of the member'$ddl$),
+(4, $ddl$COMMENT ON COLUMN dms.CollectionMember.Conveys IS 'whether grants on the collection apply to the member'$ddl$),
+(4, $ddl$COMMENT ON COLUMN dms.CollectionMember.CreatedAt IS 'when the member was added'$ddl$),
+(4, $ddl$
+CREATE TABLE dms.UniqueKeyValue (
+	ResourceType varchar(513) NOT NULL,
+	Key varchar(256) NOT NULL,
+	Value text NOT NULL CONSTRAINT uniquekeyvalue_value_ck CHECK (octet_length(Value) <= 2000),
+	DocumentId bigint,
+	CreatedAt timestamptz NOT NULL DEFAULT now(),
+	UpdatedAt timestamptz NOT NULL DEFAULT now(),
+	PRIMARY KEY (ResourceType, Key, Value)
+)$ddl$),
+(4, $ddl$CREATE INDEX uniquekeyvalue_document_ix ON dms.UniqueKeyValue (DocumentId)$ddl$),
+(4, $ddl$COMMENT ON TABLE dms.UniqueKeyValue IS 'values that were claimed by dms.claim_unique_key()'$ddl$),
+(4, $ddl$COMMENT ON COLUMN dms.UniqueKeyValue.ResourceType IS 'the type of the documents among which the value is unique'$ddl$),
+(4, $ddl$COMMENT ON COLUMN dms.UniqueKeyValue.Key IS 'the name of the key'$ddl$),
+(4, $ddl$COMMENT ON COLUMN dms.UniqueKeyValue.Value IS 'the value'$ddl$),
+(4, $ddl$COMMENT ON COLUMN dms.UniqueKeyValue.DocumentId IS 'the document that has it; NULL if it is reserved'$ddl$),
+(4, $ddl$COMMENT ON COLUMN dms.UniqueKeyValue.CreatedAt IS 'when it was first claimed'$ddl$),
+(4, $ddl$COMMENT ON COLUMN dms.UniqueKeyValue.UpdatedAt IS 'when it was last claimed'$ddl$),
+(4, $ddl$
+CREATE TABLE dms.DocumentAccount (
+	DocumentId bigint PRIMARY KEY,
+	AccountId bigint NOT NULL,
+	ResourceTypeId integer NOT NULL,
+	DocumentUuid uuid NOT NULL
+)$ddl$),
+(4, $ddl$CREATE INDEX documentaccount_account_ix ON dms.DocumentAccount (AccountId, ResourceTypeId, DocumentUuid)$ddl$),
+(4, $ddl$COMMENT ON TABLE dms.DocumentAccount IS 'the accounts of documents; a document without an account has no row'$ddl$),
+(4, $ddl$COMMENT ON COLUMN dms.DocumentAccount.DocumentId IS 'the document'$ddl$),
+(4, $ddl$COMMENT ON COLUMN dms.DocumentAccount.AccountId IS 'the document that is its account'$ddl$),
+(4, $ddl$COMMENT ON COLUMN dms.DocumentAccount.ResourceTypeId IS 'the number of the document''s resource in dms.ResourceType'$ddl$),
+(4, $ddl$COMMENT ON COLUMN dms.DocumentAccount.DocumentUuid IS 'the public id of the document'$ddl$)
 ) AS u (version, statement)
 WHERE u.version > from_version
 $upgrade$;
@@ -500,6 +650,10 @@ COMMENT ON FUNCTION dms_internal.upgrade_ddl(integer) IS
 -- use a generic plan.  Documents of several types are cleared in one statement:
 -- they may refer to each other, and foreign keys are checked at the end of a
 -- statement.
+--
+-- Children are deleted before the rows of their parents, which they may refer to.
+-- The library's delete sets dms.unrelated_document to the document that it deletes,
+-- if it has found under its locks that the document has no relations.
 CREATE FUNCTION dms_internal.trigger_ddl(clearing text, tables text) RETURNS SETOF text
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
@@ -513,6 +667,7 @@ AS $body$
 #variable_conflict use_variable
 DECLARE
 	gone_ids bigint[];
+	below_ids bigint[];
 	gone_types text[];
 	gone_type text;
 BEGIN
@@ -520,6 +675,23 @@ BEGIN
 	INTO gone_ids, gone_types FROM gone;
 	IF gone_ids IS NULL THEN
 		RETURN NULL;
+	END IF;
+	IF cardinality(gone_ids) > 1 OR current_setting('dms.unrelated_document', true) IS DISTINCT FROM gone_ids[1]::text THEN
+		DELETE FROM dms.ParentChild WHERE ChildDocumentId = ANY (gone_ids);
+		WITH RECURSIVE below (id) AS (
+			SELECT c.ChildDocumentId FROM dms.ParentChild AS c WHERE c.ParentDocumentId = ANY (gone_ids)
+			UNION SELECT c.ChildDocumentId FROM below AS b JOIN dms.ParentChild AS c ON c.ParentDocumentId = b.id)
+		SELECT array_agg(b.id ORDER BY b.id) INTO below_ids FROM below AS b;
+		IF below_ids IS NOT NULL THEN
+			DELETE FROM dms.Document WHERE DocumentId = ANY (below_ids);
+		END IF;
+		DELETE FROM dms.CollectionMember WHERE CollectionDocumentId = ANY (gone_ids);
+		DELETE FROM dms.CollectionMember WHERE MemberDocumentId = ANY (gone_ids);
+		DELETE FROM dms.UniqueKeyValue WHERE DocumentId = ANY (gone_ids);
+		DELETE FROM dms.DocumentAccount WHERE DocumentId = ANY (gone_ids);
+		IF EXISTS (SELECT FROM dms.DocumentAccount WHERE AccountId = ANY (gone_ids)) THEN
+			RAISE foreign_key_violation USING MESSAGE = 'an account that has documents cannot be deleted';
+		END IF;
 	END IF;
 	DELETE FROM dms.ReferenceEdge WHERE ParentDocumentId = ANY (gone_ids);
 	DELETE FROM dms.ReferentialIdentity WHERE DocumentId = ANY (gone_ids);
@@ -549,7 +721,8 @@ LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET jit = off
 AS $body$
 BEGIN
-	TRUNCATE dms.ReferentialIdentity, dms.ReferenceEdge, dms.IdentityLock, dms.Descriptor$ddl$ || tables || $ddl$ CASCADE;
+	TRUNCATE dms.ReferentialIdentity, dms.ReferenceEdge, dms.IdentityLock, dms.Descriptor, dms.ParentChild,
+		dms.CollectionMember, dms.UniqueKeyValue, dms.DocumentAccount$ddl$ || tables || $ddl$ CASCADE;
 	RETURN NULL;
 END
 $body$$ddl$),
@@ -601,7 +774,7 @@ CREATE FUNCTION dms.configure_store(options jsonb) RETURNS jsonb
 LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'dms_configure_store';
 COMMENT ON FUNCTION dms.configure_store(jsonb) IS
-'sets options of the store: maxCascadeSize, verifyEdges, idempotencyLease, idempotencyTtl (null resets one), and returns all of them; of an option and a setting, the stricter one holds';
+'sets options of the store: maxCascadeSize, verifyEdges, idempotencyLease, idempotencyTtl, maxDeleteSize, urnDomain (null resets one), and returns all of them; of an option and a setting, the stricter one holds';
 
 CREATE FUNCTION dms.configure_resource(project text, resource text, options jsonb) RETURNS jsonb
 LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
@@ -881,6 +1054,150 @@ LANGUAGE C STABLE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'dms_resolve_jsonb';
 COMMENT ON FUNCTION dms.resolve(text, text, jsonb) IS
 'the same for an identity that is jsonb';
+
+-- ---------------------------------------------------------------------------
+-- Relations between any two documents.  Functions that read run with the rights of
+-- the caller.
+-- ---------------------------------------------------------------------------
+
+CREATE FUNCTION dms.urn(document_uuid uuid) RETURNS text
+LANGUAGE C STABLE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_urn';
+COMMENT ON FUNCTION dms.urn(uuid) IS
+'the URN of a document, urn:{domain of the store}:{type of its resource}::{id}; NULL if there is none';
+
+CREATE FUNCTION dms.id_of(urn text) RETURNS uuid
+LANGUAGE C STABLE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_id_of';
+COMMENT ON FUNCTION dms.id_of(text) IS
+'the id of the document that has a URN; an error if there is none, or if its type or domain is another one';
+
+CREATE FUNCTION dms.set_parent(child uuid, parent uuid) RETURNS boolean
+LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_set_parent';
+COMMENT ON FUNCTION dms.set_parent(uuid, uuid) IS
+'gives a document a parent, with which it is deleted, or none if that is NULL; returns whether it had another one';
+
+CREATE FUNCTION dms.add_member(collection uuid, member uuid, conveys boolean DEFAULT false) RETURNS boolean
+LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_add_member';
+COMMENT ON FUNCTION dms.add_member(uuid, uuid, boolean) IS
+'adds a document to a collection, which conveys its grants to it or not; returns whether anything changed';
+
+CREATE FUNCTION dms.remove_member(collection uuid, member uuid) RETURNS boolean
+LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_remove_member';
+COMMENT ON FUNCTION dms.remove_member(uuid, uuid) IS
+'removes a document from a collection; returns whether it was in it';
+
+CREATE FUNCTION dms.set_account(document_uuid uuid, account uuid, subtree boolean DEFAULT true) RETURNS bigint
+LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_set_account';
+COMMENT ON FUNCTION dms.set_account(uuid, uuid, boolean) IS
+'sets the account of a document, and with subtree of all that is below it, or takes it away if it is NULL; returns how many documents had another one';
+
+CREATE FUNCTION dms.parent(document_uuid uuid) RETURNS uuid
+LANGUAGE C STABLE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_parent';
+COMMENT ON FUNCTION dms.parent(uuid) IS
+'the parent of a document; NULL if it has none';
+
+CREATE FUNCTION dms.ancestors(document_uuid uuid)
+RETURNS TABLE (document_uuid uuid, urn text, created_at timestamptz)
+LANGUAGE C STABLE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_ancestors';
+COMMENT ON FUNCTION dms.ancestors(uuid) IS
+'the parent of a document, its parent, and so on, with the times when they were created';
+
+CREATE FUNCTION dms.collections(document_uuid uuid)
+RETURNS TABLE (document_uuid uuid, urn text, created_at timestamptz)
+LANGUAGE C STABLE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_collections';
+COMMENT ON FUNCTION dms.collections(uuid) IS
+'the collections that a document is in, by their URNs, with the times when they were created';
+
+CREATE FUNCTION dms.children(document_uuid uuid, resource_type text DEFAULT NULL, page_limit integer DEFAULT 25,
+	after uuid DEFAULT NULL)
+RETURNS TABLE (document_uuid uuid, urn text, created_at timestamptz)
+LANGUAGE C STABLE CALLED ON NULL INPUT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_children';
+COMMENT ON FUNCTION dms.children(uuid, text, integer, uuid) IS
+'children of a document, by their URNs, of one type or of all, with the times when they got this parent; after continues behind one of them';
+
+CREATE FUNCTION dms.members(document_uuid uuid, resource_type text DEFAULT NULL, page_limit integer DEFAULT 25,
+	after uuid DEFAULT NULL)
+RETURNS TABLE (document_uuid uuid, urn text, created_at timestamptz)
+LANGUAGE C STABLE CALLED ON NULL INPUT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_members';
+COMMENT ON FUNCTION dms.members(uuid, text, integer, uuid) IS
+'members of a collection, by their URNs, of one type or of all, with the times when they were added; after continues behind one of them';
+
+CREATE FUNCTION dms.account_documents(account uuid, resource_type text DEFAULT NULL, page_limit integer DEFAULT 25,
+	after uuid DEFAULT NULL)
+RETURNS TABLE (document_uuid uuid, urn text, created_at timestamptz)
+LANGUAGE C STABLE CALLED ON NULL INPUT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_account_documents';
+COMMENT ON FUNCTION dms.account_documents(uuid, text, integer, uuid) IS
+'documents of an account, by their URNs, of one type or of all, with the times when they were created; after continues behind one of them';
+
+CREATE FUNCTION dms.delete_plan(document_uuid uuid)
+RETURNS TABLE (part text, project text, resource text, documents bigint)
+LANGUAGE C STABLE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_delete_plan';
+COMMENT ON FUNCTION dms.delete_plan(uuid) IS
+'what deleting a document would delete (goes), and the documents that stand in the way, because they refer to one of these (refers), or one of these is their account (account)';
+
+CREATE FUNCTION dms.grant_sources(document_uuid uuid)
+RETURNS TABLE (document_uuid uuid, urn text, via text, depth integer)
+LANGUAGE C STABLE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_grant_sources';
+COMMENT ON FUNCTION dms.grant_sources(uuid) IS
+'the documents whose grants apply to a document: itself, its ancestors, the collections that convey to one of these, and so on';
+
+CREATE FUNCTION dms.covers(source uuid, target uuid) RETURNS boolean
+LANGUAGE C STABLE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_covers';
+COMMENT ON FUNCTION dms.covers(uuid, uuid) IS
+'whether grants on one document apply to another';
+
+CREATE FUNCTION dms.covered_documents(sources uuid[]) RETURNS SETOF uuid
+LANGUAGE C STABLE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_covered_documents';
+COMMENT ON FUNCTION dms.covered_documents(uuid[]) IS
+'the documents that grants on some documents apply to, these included';
+
+CREATE FUNCTION dms.claim_unique_key(resource_type text, key text, value text, document_uuid uuid DEFAULT NULL)
+RETURNS boolean
+LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_claim_unique_key';
+COMMENT ON FUNCTION dms.claim_unique_key(text, text, text, uuid) IS
+'gives a document a value that no other of its type has for this key, or reserves the value; returns false if that was so already, and it is an error if another document has it';
+
+CREATE FUNCTION dms.release_unique_key(resource_type text, key text, value text) RETURNS boolean
+LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_release_unique_key';
+COMMENT ON FUNCTION dms.release_unique_key(text, text, text) IS
+'makes a claimed value free again; returns false if it was';
+
+CREATE FUNCTION dms.find_unique_key(resource_type text, key text, value text) RETURNS text
+LANGUAGE C STABLE CALLED ON NULL INPUT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_find_unique_key';
+COMMENT ON FUNCTION dms.find_unique_key(text, text, text) IS
+'the URN of the document that has claimed a value; NULL if there is none that the caller may see';
+
+CREATE FUNCTION dms.get_record(pk text, sk text) RETURNS json
+LANGUAGE C STABLE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_get_record';
+COMMENT ON FUNCTION dms.get_record(text, text) IS
+'a document, relation or unique value as a record, by its two keys; NULL if there is none';
+
+CREATE FUNCTION dms.query_records(pk text, sk_prefix text DEFAULT '', index_name text DEFAULT NULL,
+	page_limit integer DEFAULT 25, after text DEFAULT NULL)
+RETURNS SETOF json
+LANGUAGE C STABLE CALLED ON NULL INPUT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_query_records';
+COMMENT ON FUNCTION dms.query_records(text, text, text, integer, text) IS
+'a page of records with a partition key whose sort keys begin with a prefix, in the order of the sort keys; of an index, InvertedIndex or ResourcesByAccountIndex, if one is named';
 
 -- ---------------------------------------------------------------------------
 -- Requests, for HTTP front ends.  Readers may call these functions, too: a
@@ -1488,6 +1805,31 @@ BEGIN
 	WHERE NOT EXISTS (SELECT FROM dms.Document AS d WHERE d.DocumentId = e.ParentDocumentId);
 
 	RETURN QUERY
+	SELECT 'relation_without_document', r.ChildDocumentId, r.ChildUuid, NULL::text, NULL::text,
+		'child ' || r.ChildDocumentId || ' of ' || r.ParentDocumentId
+	FROM dms.ParentChild AS r
+	WHERE NOT EXISTS (SELECT FROM dms.Document AS d WHERE d.DocumentId = r.ChildDocumentId)
+	   OR NOT EXISTS (SELECT FROM dms.Document AS d WHERE d.DocumentId = r.ParentDocumentId)
+	UNION ALL
+	SELECT 'member_without_document', r.CollectionDocumentId, NULL::uuid, NULL, NULL,
+		'member ' || r.MemberDocumentId || ' of ' || r.CollectionDocumentId
+	FROM dms.CollectionMember AS r
+	WHERE NOT EXISTS (SELECT FROM dms.Document AS d WHERE d.DocumentId = r.CollectionDocumentId)
+	   OR NOT EXISTS (SELECT FROM dms.Document AS d WHERE d.DocumentId = r.MemberDocumentId)
+	UNION ALL
+	SELECT 'account_without_document', r.DocumentId, r.DocumentUuid, NULL, NULL,
+		'document ' || r.DocumentId || ' of account ' || r.AccountId
+	FROM dms.DocumentAccount AS r
+	WHERE NOT EXISTS (SELECT FROM dms.Document AS d WHERE d.DocumentId = r.DocumentId)
+	   OR NOT EXISTS (SELECT FROM dms.Document AS d WHERE d.DocumentId = r.AccountId)
+	UNION ALL
+	SELECT 'key_without_document', r.DocumentId, NULL::uuid, NULL, NULL,
+		format('%s of %s for document %s', r.Key, r.ResourceType, r.DocumentId)
+	FROM dms.UniqueKeyValue AS r
+	WHERE r.DocumentId IS NOT NULL
+	  AND NOT EXISTS (SELECT FROM dms.Document AS d WHERE d.DocumentId = r.DocumentId);
+
+	RETURN QUERY
 	SELECT 'edge_child_unknown', d.DocumentId, d.DocumentUuid,
 		COALESCE(k.EdgeSourceKey::text, e.EdgeSourceId::text), 'document ' || e.ChildDocumentId, NULL::text
 	FROM dms.ReferenceEdge AS e
@@ -1513,6 +1855,48 @@ END
 $$;
 COMMENT ON FUNCTION dms_internal.audit_orphans() IS
 'rows of core tables that belong to no document, or to no resource';
+
+-- Children that cannot be reached from a document without a parent are in a ring, or
+-- below one.
+CREATE FUNCTION dms_internal.audit_relations(types text[], only_document bigint) RETURNS SETOF dms_internal.audit_finding
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	RETURN QUERY
+	WITH relation (document_id, type_id, uuid, what) AS (
+		SELECT r.ChildDocumentId, r.ChildTypeId, r.ChildUuid, 'child of ' || r.ParentDocumentId
+		FROM dms.ParentChild AS r WHERE only_document IS NULL OR r.ChildDocumentId = only_document
+		UNION ALL
+		SELECT r.MemberDocumentId, r.MemberTypeId, r.MemberUuid, 'member of ' || r.CollectionDocumentId
+		FROM dms.CollectionMember AS r WHERE only_document IS NULL OR r.MemberDocumentId = only_document
+		UNION ALL
+		SELECT r.DocumentId, r.ResourceTypeId, r.DocumentUuid, 'document of account ' || r.AccountId
+		FROM dms.DocumentAccount AS r WHERE only_document IS NULL OR r.DocumentId = only_document
+	)
+	SELECT 'relation_wrong', d.DocumentId, d.DocumentUuid, NULL::text,
+		format('%s: %s %s', r.what, dms_internal.resource_type_id(d.ProjectName, d.ResourceName), d.DocumentUuid),
+		format('%s: %s %s', r.what, r.type_id, r.uuid)
+	FROM relation AS r JOIN dms.Document AS d ON d.DocumentId = r.document_id
+	WHERE (r.type_id, r.uuid) IS DISTINCT FROM
+		(dms_internal.resource_type_id(d.ProjectName, d.ResourceName), d.DocumentUuid)
+	  AND (types IS NULL OR d.ProjectName || ':' || d.ResourceName = ANY (types));
+
+	RETURN QUERY
+	WITH RECURSIVE reached (id) AS (
+		SELECT r.ChildDocumentId FROM dms.ParentChild AS r
+		WHERE NOT EXISTS (SELECT FROM dms.ParentChild AS above WHERE above.ChildDocumentId = r.ParentDocumentId)
+		UNION ALL
+		SELECT r.ChildDocumentId FROM reached AS a JOIN dms.ParentChild AS r ON r.ParentDocumentId = a.id
+	)
+	SELECT 'parent_cycle', d.DocumentId, d.DocumentUuid, NULL::text, NULL::text, 'child of ' || r.ParentDocumentId
+	FROM dms.ParentChild AS r JOIN dms.Document AS d ON d.DocumentId = r.ChildDocumentId
+	WHERE NOT EXISTS (SELECT FROM reached AS a WHERE a.id = r.ChildDocumentId)
+	  AND (only_document IS NULL OR d.DocumentId = only_document)
+	  AND (types IS NULL OR d.ProjectName || ':' || d.ResourceName = ANY (types));
+END
+$$;
+COMMENT ON FUNCTION dms_internal.audit_relations(text[], bigint) IS
+'relations of documents of these types whose type or id of a document is wrong, and documents that are above themselves';
 
 -- All counts come from a single pass over dms.Document, not from one per resource.
 CREATE FUNCTION dms_internal.audit_store(project text, resource text, only_uuid uuid) RETURNS SETOF dms_internal.audit_finding
@@ -1560,6 +1944,7 @@ BEGIN
 	END IF;
 	RETURN QUERY SELECT f.* FROM dms_internal.audit_descriptors(types, only_document) AS f;
 	RETURN QUERY SELECT f.* FROM dms_internal.audit_members(types, only_document) AS f;
+	RETURN QUERY SELECT f.* FROM dms_internal.audit_relations(types, only_document) AS f;
 END
 $$;
 COMMENT ON FUNCTION dms_internal.audit_store(text, text, uuid) IS
@@ -1702,6 +2087,45 @@ DELETE FROM dms.ReferenceEdge AS e
 WHERE e.ParentDocumentId = ANY ($1)
   AND NOT EXISTS (SELECT FROM dms.Document AS d WHERE d.DocumentId = e.ParentDocumentId)
 $statement$),
+('relation_without_document', $statement$
+DELETE FROM dms.ParentChild AS r
+WHERE r.ChildDocumentId = ANY ($1)
+  AND (NOT EXISTS (SELECT FROM dms.Document AS d WHERE d.DocumentId = r.ChildDocumentId)
+	OR NOT EXISTS (SELECT FROM dms.Document AS d WHERE d.DocumentId = r.ParentDocumentId))
+$statement$),
+('member_without_document', $statement$
+DELETE FROM dms.CollectionMember AS r
+WHERE r.CollectionDocumentId = ANY ($1)
+  AND (NOT EXISTS (SELECT FROM dms.Document AS d WHERE d.DocumentId = r.CollectionDocumentId)
+	OR NOT EXISTS (SELECT FROM dms.Document AS d WHERE d.DocumentId = r.MemberDocumentId))
+$statement$),
+('account_without_document', $statement$
+DELETE FROM dms.DocumentAccount AS r
+WHERE r.DocumentId = ANY ($1)
+  AND (NOT EXISTS (SELECT FROM dms.Document AS d WHERE d.DocumentId = r.DocumentId)
+	OR NOT EXISTS (SELECT FROM dms.Document AS d WHERE d.DocumentId = r.AccountId))
+$statement$),
+('key_without_document', $statement$
+DELETE FROM dms.UniqueKeyValue AS r
+WHERE r.DocumentId = ANY ($1)
+  AND NOT EXISTS (SELECT FROM dms.Document AS d WHERE d.DocumentId = r.DocumentId)
+$statement$),
+('relation_wrong', $statement$
+WITH right_ones AS (
+	SELECT d.DocumentId, dms_internal.resource_type_id(d.ProjectName, d.ResourceName) AS type_id, d.DocumentUuid AS uuid
+	FROM dms.Document AS d WHERE d.DocumentId = ANY ($1)
+),
+children AS (
+	UPDATE dms.ParentChild AS r SET ChildTypeId = o.type_id, ChildUuid = o.uuid
+	FROM right_ones AS o WHERE r.ChildDocumentId = o.DocumentId
+),
+members AS (
+	UPDATE dms.CollectionMember AS r SET MemberTypeId = o.type_id, MemberUuid = o.uuid
+	FROM right_ones AS o WHERE r.MemberDocumentId = o.DocumentId
+)
+UPDATE dms.DocumentAccount AS r SET ResourceTypeId = o.type_id, DocumentUuid = o.uuid
+FROM right_ones AS o WHERE r.DocumentId = o.DocumentId
+$statement$),
 ('tombstone_missing', $statement$
 INSERT INTO dms.DocumentVersion (DocumentUuid, VersionNumber, CreatedAt, ResourceTypeId, ResourceVersion, Kind, CreatedBy)
 SELECT v.DocumentUuid, v.VersionNumber + 1, GREATEST(clock_timestamp(), v.CreatedAt), v.ResourceTypeId,
@@ -1751,29 +2175,31 @@ CREATE FUNCTION dms.access_levels() RETURNS TABLE (level text, functions text[],
 LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 VALUES
-('public', '{uuid_v5, uuid_v7, referential_id, lower_invariant, access_levels, access_ddl,
+('public', '{uuid_v5, uuid_v7, referential_id, lower_invariant, parse_urn, access_levels, access_ddl,
 	access_grants, repair_statement, repair_edges_statement, repair_members_statement}'::text[],
 	'{}'::text[]),
 -- Reading runs with the rights of the caller, who therefore needs SELECT on these
 -- tables, and on the tables and views of resources.
 ('reader', '{require_store, instance_id, resources, describe_resource, resource_options, schema_diagram, resolve, get_document,
 	list_versions, history_stats, query_documents, count_documents, document_digests, referencing_documents,
-	handle_request, process_request,
+	urn, id_of, parent, ancestors, collections, children, members, account_documents, delete_plan, grant_sources,
+	covers, covered_documents, find_unique_key, get_record, query_records, handle_request, process_request,
 	unavailable_response, require_own_transaction}',
 	'{store, document, referentialidentity, descriptor, edgesource, referenceedge,
-	effectiveschema, schemacomponent, resourcemodel, resourcetype}'),
+	effectiveschema, schemacomponent, resourcemodel, resourcetype, parentchild, collectionmember, documentaccount}'),
 -- Writing runs with the rights of the store's owner, so a writer needs no other
 -- tables.
-('writer', '{upsert_document, update_document, update_documents, delete_document, restore_document,
+('writer', '{upsert_document, update_document, update_documents, delete_document, restore_document, set_parent, add_member,
+	remove_member, set_account, claim_unique_key, release_unique_key,
 	idempotency_begin, idempotency_complete}',
 	'{}'),
 ('admin', '{core_ddl, trigger_ddl, upgrade_ddl, upgrade_store, deploy_schema, migrate_schema, plan_schema, plan_migration, configure_store,
 	configure_resource, plan_resource, baseline_history, write_baseline, purge_history, erase_history,
 	stored_identities, resource_type_id, audit, audit_store, audit_scope, audit_rows, audit_references, audit_documents,
-	audit_edges, audit_identities, audit_descriptors, audit_members, audit_history, audit_orphans, rebuild_edges, repair,
+	audit_edges, audit_identities, audit_descriptors, audit_members, audit_history, audit_relations, audit_orphans, rebuild_edges, repair,
 	lock_identity_closure, recompute_identities, grant_access,
 	purge_idempotency_keys, require_page, idempotency_keys}',
-	'{identitylock, idempotencykeys, documentversion}')
+	'{identitylock, idempotencykeys, documentversion, uniquekeyvalue}')
 $$;
 COMMENT ON FUNCTION dms.access_levels() IS
 'the functions and core tables that each level of access adds to the level before it';

@@ -119,6 +119,33 @@ SELECT endpoint FROM dms.resources() LIMIT 1;
 SELECT part, name FROM dms.describe_resource('Cascade', 'Note') LIMIT 1;
 SELECT pg_catalog.left(dms.schema_diagram('Cascade', 'Note'), 9);
 
+-- Relations.
+SELECT dms.id_of(dms.urn(:'session')) OPERATOR(pg_catalog.=) :'session' AS same;
+SELECT resource_type FROM dms.parse_urn(dms.urn(:'session'));
+SELECT dms.set_parent(:'session', :'school'), dms.set_parent(:'note', :'session'), dms.set_parent(:'offering', :'session'),
+	dms.set_parent(:'offering', :'school');
+\set VERBOSITY sqlstate
+SELECT dms.set_parent(:'school', :'offering');
+\set VERBOSITY terse
+SELECT dms.add_member(:'offering', :'note'), dms.add_member(:'offering', :'note', true), dms.remove_member(:'offering', :'school');
+SELECT dms.set_account(:'school', :'school');
+SELECT dms.claim_unique_key('Cascade.Note', 'code', 'A', :'note');
+SELECT dms.claim_unique_key('Cascade.Note', 'code', 'A');
+SELECT dms.find_unique_key('Cascade.Note', 'code', 'A') OPERATOR(pg_catalog.=) dms.urn(:'note') AS found;
+SELECT dms.release_unique_key('Cascade.Note', 'code', 'A');
+SELECT pg_catalog.count(*) FROM dms.children(:'school');
+SELECT pg_catalog.count(*) FROM dms.members(:'offering', 'Cascade.Note', 1);
+SELECT pg_catalog.count(*) FROM dms.account_documents(:'school', after => :'offering');
+SELECT pg_catalog.count(*) FROM dms.ancestors(:'note');
+SELECT pg_catalog.count(*) FROM dms.collections(:'note');
+SELECT dms.parent(:'note') OPERATOR(pg_catalog.=) :'session' AS parent;
+SELECT via, depth FROM dms.grant_sources(:'note');
+SELECT dms.covers(:'school', :'note'), pg_catalog.count(*) FROM dms.covered_documents(ARRAY[:'school']::pg_catalog.uuid[]);
+SELECT * FROM dms.delete_plan(:'school');
+BEGIN;
+SELECT dms.delete_document(:'session');
+ROLLBACK;
+
 -- Audit and repair.
 SELECT kind FROM dms.audit();
 SELECT kind FROM dms.audit('Cascade', 'Note', :'note');
@@ -135,6 +162,9 @@ SELECT dms.delete_document(:'note');
 RESET SESSION AUTHORIZATION;
 SET search_path = evil, pg_catalog;
 DELETE FROM dms.Document WHERE DocumentUuid OPERATOR(pg_catalog.=) :'offering';
+BEGIN;
+DELETE FROM dms.Document WHERE DocumentUuid OPERATOR(pg_catalog.=) :'school';
+ROLLBACK;
 SELECT kind FROM dms.audit();
 RESET search_path;
 

@@ -13,6 +13,8 @@ SET client_min_messages = warning;
 SET SESSION AUTHORIZATION regress_impostor;
 CREATE EXTENSION dms;
 SELECT length(dms.deploy_schema(:'schema')) AS deployed;
+SELECT count(dms.configure_resource('Cascade', resource, '{"history": true, "retainVersions": 1}')) AS with_history
+FROM unnest(ARRAY['School', 'Session', 'Note']) AS resource;
 CREATE SCHEMA impostor;
 
 -- Returns an id when it is first called for it, and another one the next time,
@@ -48,7 +50,13 @@ DECLARE
 		'{"localCode": "A", "schoolReference": {"schoolId": 11}, "sessionReference": {"schoolId": 11, "sessionName": "Fall"}}');
 	note dms.write_result := dms.upsert_document('Cascade', 'Note',
 		'{"noteId": 1, "offerings": [{"offeringReference": {"localCode": "A", "schoolId": 11, "sessionName": "Fall"}}]}');
+	agency dms.write_result := dms.upsert_document('Cascade', 'Agency', '{"agencyId": 12, "name": "South"}');
+	child dms.write_result := dms.upsert_document('Cascade', 'Agency', '{"agencyId": 13, "name": "Far south"}');
 BEGIN
+	PERFORM dms.set_parent(child.document_uuid, agency.document_uuid);
+	PERFORM dms.add_member(agency.document_uuid, child.document_uuid, true);
+	PERFORM dms.set_account(child.document_uuid, note.document_uuid);
+	PERFORM dms.claim_unique_key('Cascade.Agency', 'code', 'A', child.document_uuid);
 	INSERT INTO impostor.call (statement)
 	SELECT format('SELECT dms.get_document(%L)', d.DocumentUuid) FROM dms.Document AS d ORDER BY d.DocumentId;
 	INSERT INTO impostor.call (statement)
@@ -82,6 +90,36 @@ BEGIN
 	($c$SELECT dms.purge_idempotency_keys()$c$),
 	($c$SELECT dms.handle_request('GET', '/cascade/notes?totalCount=true')$c$),
 	($c$SELECT dms.handle_request('POST', '/cascade/schools', '{"Idempotency-Key": "a"}', '{"schoolId": 13, "name": "South"}')$c$),
+	(format('SELECT dms.get_document(%L, version => 1)', note.document_uuid)),
+	(format('SELECT dms.get_document(%L, as_of => now())', school.document_uuid)),
+	(format('SELECT count(*) FROM dms.list_versions(%L)', note.document_uuid)),
+	(format('SELECT dms.restore_document(%L, 1)', note.document_uuid)),
+	(format('SELECT dms.delete_document(%L), dms.restore_document(%1$L, 1)', note.document_uuid)),
+	($c$SELECT count(*) FROM dms.history_stats()$c$),
+	($c$SELECT count(*) FROM dms.resource_options()$c$),
+	($c$SELECT dms.configure_resource('Cascade', 'Session', '{"history": false}')$c$),
+	($c$SELECT count(*) FROM dms_internal.write_baseline('Cascade', 'Session', 0, true)$c$),
+	($c$SELECT dms.purge_history()$c$),
+	(format('SELECT dms.erase_history(%L)', school.document_uuid)),
+	(format('SELECT dms.id_of(dms.urn(%L))', child.document_uuid)),
+	(format('SELECT dms.parent(%L), count(*) FROM dms.ancestors(%1$L)', child.document_uuid)),
+	(format('SELECT count(*) FROM dms.children(%L)', agency.document_uuid)),
+	(format('SELECT count(*) FROM dms.members(%L)', agency.document_uuid)),
+	(format('SELECT count(*) FROM dms.collections(%L)', child.document_uuid)),
+	(format('SELECT count(*) FROM dms.account_documents(%L)', note.document_uuid)),
+	(format('SELECT count(*) FROM dms.grant_sources(%L)', child.document_uuid)),
+	(format('SELECT dms.covers(%L, %L)', agency.document_uuid, child.document_uuid)),
+	(format('SELECT count(*) FROM dms.covered_documents(ARRAY[%L]::uuid[])', agency.document_uuid)),
+	(format('SELECT count(*) FROM dms.delete_plan(%L)', agency.document_uuid)),
+	(format('SELECT dms.set_parent(%L, %L)', agency.document_uuid, session.document_uuid)),
+	(format('SELECT dms.set_parent(%L, %L)', child.document_uuid, session.document_uuid)),
+	(format('SELECT dms.add_member(%L, %L)', agency.document_uuid, session.document_uuid)),
+	(format('SELECT dms.remove_member(%L, %L)', agency.document_uuid, child.document_uuid)),
+	(format('SELECT dms.set_account(%L, %L)', agency.document_uuid, school.document_uuid)),
+	(format($c$SELECT dms.claim_unique_key('Cascade.Agency', 'code', 'B', %L)$c$, child.document_uuid)),
+	($c$SELECT dms.find_unique_key('Cascade.Agency', 'code', 'A')$c$),
+	($c$SELECT dms.release_unique_key('Cascade.Agency', 'code', 'A')$c$),
+	(format('SELECT dms.delete_document(%L)', agency.document_uuid)),
 	(format('SELECT dms.delete_document(%L)', note.document_uuid)),
 	(format('SELECT dms.delete_document(%L)', school.document_uuid));
 END $$;

@@ -24,8 +24,10 @@
 #include "engine/session.h"
 #include "engine/store.h"
 #include "fmgr.h"
+#include "graph/unrelated.h"
 #include "model/modelcache.h"
 #include "request/idempotency.h"
+#include "verbs/delete.h"
 
 PG_MODULE_MAGIC;
 
@@ -51,6 +53,8 @@ _PG_init(void)
 	TurnstileInit();
 	ClosureInit();
 	VerifyInit();
+	UnrelatedInit();
+	DeleteInit();
 	IdempotencyInit();
 #ifdef DMS_FAULTS
 	FaultsInit();

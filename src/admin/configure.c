@@ -14,6 +14,7 @@
 #include "base/faults.h"
 #include "base/optionlist.h"
 #include "base/report.h"
+#include "base/urn.h"
 #include "engine/session.h"
 #include "engine/snapshot.h"
 #include "engine/statement.h"
@@ -69,11 +70,20 @@ TakeFraction(JsonbValue *value)
 	return fraction >= 0 && fraction <= 1;
 }
 
+/* Take the domain of URNs. */
+static bool
+TakeDomain(JsonbValue *value)
+{
+	return value->type == jbvString && UrnIsDomain(value->val.string.val, value->val.string.len);
+}
+
 static const Option options[] = {
 	{{"maxCascadeSize", TakeCount, "a whole number of documents, or 0 for no limit"}, "MaxCascadeSize", "int4"},
 	{{"verifyEdges", TakeFraction, "true, false, or a fraction of writes between 0 and 1"}, "VerifyEdges", "float8"},
 	{{"idempotencyLease", TakeSeconds, "a whole number of seconds, at least 1"}, "IdempotencyLease", "int4"},
 	{{"idempotencyTtl", TakeSeconds, "a whole number of seconds, at least 1"}, "IdempotencyTtl", "int4"},
+	{{"maxDeleteSize", TakeCount, "a whole number of documents, or 0 for no limit"}, "MaxDeleteSize", "int4"},
+	{{"urnDomain", TakeDomain, "1 to 32 ASCII letters, digits and hyphens"}, "UrnDomain", "varchar"},
 };
 
 /* Returns the checked options of the argument, each with the value to store. */

@@ -101,6 +101,14 @@ static const ProblemCaseInfo problem_cases[] = {
 		"Identifying Values Are Not Unique",
 		"Another document has these identifying values."
 	},
+	[PROBLEM_VALUE_TAKEN] = {
+		ERRCODE_UNIQUE_VIOLATION, 409, "data-conflict:non-unique-values",
+		"Non-Unique Values", "Another document has this value, which must be unique."
+	},
+	[PROBLEM_CYCLE] = {
+		ERRCODE_CHECK_VIOLATION, 409, "data-conflict:cyclic-relationship",
+		"Cyclic Relationship", "A document would be above itself."
+	},
 	[PROBLEM_ETAG_MISMATCH] = {
 		ERRCODE_DMS_ETAG_MISMATCH, 412, "optimistic-lock-failed",
 		"Optimistic Lock Failed",
@@ -181,6 +189,10 @@ static const ProblemCaseInfo problem_cases[] = {
 	[PROBLEM_CASCADE_TOO_LARGE] = {
 		ERRCODE_PROGRAM_LIMIT_EXCEEDED, 400, "bad-request", "Bad Request",
 		"The change of identity would reach too many documents."
+	},
+	[PROBLEM_DELETE_TOO_LARGE] = {
+		ERRCODE_PROGRAM_LIMIT_EXCEEDED, 400, "bad-request", "Bad Request",
+		"Too many documents would be deleted."
 	},
 	[PROBLEM_EDGES_DIFFER] = {
 		ERRCODE_DATA_CORRUPTED, 500, "system", "Edge Verification Failed",

@@ -22,6 +22,7 @@
 #include "engine/snapshot.h"
 #include "engine/statement.h"
 #include "engine/store.h"
+#include "miscadmin.h"
 
 static const char *const lock_columns[] = {"documentid"};
 static const Oid id_type[] = {INT8OID};
@@ -183,4 +184,65 @@ IdentityLocksTakeFree(const int64 *ids, int n, int *nlocked, BusyIdentities *bus
 			APPEND(busy->ids, busy->n, ids[i]);
 	}
 	return NULL;
+}
+
+/* Returns the clause of a lock mode. */
+static LockClauseStrength
+ClauseOf(LockTupleMode mode)
+{
+	switch (mode)
+	{
+		case LockTupleKeyShare:
+			return LCS_FORKEYSHARE;
+		case LockTupleShare:
+			return LCS_FORSHARE;
+		case LockTupleNoKeyExclusive:
+			return LCS_FORNOKEYUPDATE;
+		default:
+			return LCS_FORUPDATE;
+	}
+}
+
+/* Lock one identity; returns false if the document is gone. */
+static bool
+LockOne(int64 id, LockTupleMode mode)
+{
+	Datum		values[lengthof(lock_columns)];
+	StoredRows	rows;
+	bool		found;
+
+	if (RowWriteLock(&locks, id, mode, WaitPolicy(), values))
+		return true;
+	found = KeyedTableLockOne(&locks, id, ClauseOf(mode), WaitPolicy(), &rows);
+	ResultFree();
+	RefuseUnseen(&id, 1, found ? 1 : 0);
+	return found;
+}
+
+/* Order claims by rank, then by id: the order of all who lock identities. */
+static int
+CompareClaims(const void *a, const void *b)
+{
+	const IdentityClaim *left = a;
+	const IdentityClaim *right = b;
+
+	if (left->rank != right->rank)
+		return left->rank < right->rank ? -1 : 1;
+	return left->document_id < right->document_id ? -1 : left->document_id > right->document_id;
+}
+
+/*
+ * Lock some identities, each in a mode of its own, after passing the turnstile.  The
+ * claims are sorted, and those whose documents are gone are marked.
+ */
+void
+IdentityLocksClaim(IdentityClaim *claims, int n)
+{
+	TurnstilePass();
+	qsort(claims, n, sizeof(IdentityClaim), CompareClaims);
+	for (int i = 0; i < n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		claims[i].gone = !LockOne(claims[i].document_id, claims[i].mode);
+	}
 }

@@ -7,6 +7,17 @@
 
 #include "postgres.h"
 
+#include "nodes/lockoptions.h"
+
+/* An identity to lock, and how. */
+typedef struct IdentityClaim
+{
+	int			rank;			/* of the resource; the order of locks */
+	int64		document_id;
+	LockTupleMode mode;
+	bool		gone;			/* set if there is no such document */
+} IdentityClaim;
+
 /* The start of an INSERT of the lock row of a new document. */
 #define IDENTITY_LOCK_INSERT_SQL "INSERT INTO dms.IdentityLock (DocumentId)"
 
@@ -21,6 +32,7 @@ extern bool IdentityLocksInserts(void);
 extern void IdentityLocksAdd(int64 document_id);
 extern int64 *IdentityLocksTake(const int64 *ids, int n, int *nlocked);
 extern int64 *IdentityLocksTakeFree(const int64 *ids, int n, int *nlocked, BusyIdentities *busy);
+extern void IdentityLocksClaim(IdentityClaim *claims, int n);
 extern int64 *IdentityLocksShare(const int64 *ids, int n, int *nlocked);
 
 #endif							/* DMS_IDENTITYLOCKS_H */

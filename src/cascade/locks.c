@@ -32,7 +32,7 @@ typedef enum LockScope
 {
 	LOCK_MUTABLE,
 	LOCK_ALL
-}			LockScope;
+} LockScope;
 
 static const struct config_enum_entry scope_options[] = {
 	{"mutable", LOCK_MUTABLE, false},

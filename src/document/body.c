@@ -21,7 +21,7 @@ typedef enum UnknownProperties
 	UNKNOWN_DROP,
 	UNKNOWN_NOTICE,
 	UNKNOWN_REFUSE
-}			UnknownProperties;
+} UnknownProperties;
 
 static const struct config_enum_entry unknown_options[] = {
 	{"drop", UNKNOWN_DROP, false},

@@ -35,7 +35,7 @@ typedef struct KeptUri
 {
 	int64		document_id;
 	struct varlena *uri;
-}			KeptUri;
+} KeptUri;
 
 static const char *const uri_columns[] = {"documentid", URI_COLUMN};
 static const Oid uri_types[] = {INT8OID, TEXTOID};
@@ -118,7 +118,7 @@ TakeKept(const int64 *ids, int n, StoredRows *rows)
 	Assert(rows->capacity >= n && rows->ncolumns == lengthof(uri_columns));
 	for (int i = 0; i < n; i++)
 	{
-		const		KeptUri *found = kept == NULL ? NULL : hash_search(kept, &ids[i], HASH_FIND, NULL);
+		const KeptUri *found = kept == NULL ? NULL : hash_search(kept, &ids[i], HASH_FIND, NULL);
 		struct varlena *uri;
 
 		if (found == NULL)

@@ -53,6 +53,13 @@ static KeyedTable document_types =
 	.schema = "dms",.name = "document", KEYED_COLUMNS(type_columns, type_types),.nkeys = 1
 };
 
+static const char *const name_columns[] = {"documentid", "documentuuid", "createdat", "projectname", "resourcename"};
+static const Oid name_types[] = {INT8OID, UUIDOID, TIMESTAMPTZOID, TEXTOID, TEXTOID};
+static KeyedTable document_names =
+{
+	.schema = "dms",.name = "document", KEYED_COLUMNS(name_columns, name_types),.nkeys = 1
+};
+
 static const char *const etag_columns[] = {"documentid", "etag", "lastmodifiedat"};
 static const Oid etag_types[] = {INT8OID, INT8OID, TIMESTAMPTZOID};
 static KeyedTable etags =
@@ -97,6 +104,15 @@ static Statement insert_document =
 	.sql = DOCUMENT_INSERT_SQL " VALUES ($1, $2, $3, $4, $5) RETURNING Etag, LastModifiedAt",
 	.nargs = GIVEN_COLUMNS,
 	.argtypes = insert_types,
+};
+
+static const Oid ids_type[] = {INT8ARRAYOID};
+
+static Statement delete_documents =
+{
+	.sql = "DELETE FROM dms.Document WHERE DocumentId OPERATOR(pg_catalog.=) ANY ($1)",
+	.nargs = 1,
+	.argtypes = ids_type,
 };
 
 static Statement delete_document =
@@ -250,6 +266,16 @@ void
 DocumentsReadTypes(const int64 *ids, int n, StoredRows *rows)
 {
 	KeyScanReadIds(&document_types, ids, n, rows);
+}
+
+/*
+ * Read what names documents in the active snapshot: rows of id, uuid, time of
+ * creation, project and resource, in the order of the ids, which are ascending.
+ */
+void
+DocumentsReadNames(const int64 *ids, int n, StoredRows *rows)
+{
+	KeyScanReadIds(&document_names, ids, n, rows);
 }
 
 /*
@@ -436,4 +462,33 @@ DocumentDelete(int64 document_id, bool judge, int64 *etag)
 		return false;
 	*etag = ResultInt64(0, 1);
 	return true;
+}
+
+/* Callback: count a row that was locked. */
+static void
+CountLocked(const Datum *values pg_attribute_unused(), void *arg)
+{
+	++*(int *) arg;
+}
+
+/* Lock the rows of documents, whose ids are ascending, to delete them.  Returns how many there are. */
+int
+DocumentsLockToDelete(const int64 *ids, int n)
+{
+	int			nlocked = 0;
+
+	KeyWriteLock(&headers, ids, n, StoreLockNowait() ? LockWaitError : LockWaitBlock, CountLocked, &nlocked);
+	return nlocked;
+}
+
+/*
+ * Delete the rows of documents in one statement, so that they may refer to each other;
+ * triggers delete the rest.  Returns how many there were.
+ */
+uint64
+DocumentsDelete(const int64 *ids, int n)
+{
+	Datum		values[1] = {DatumInt8Array(n, ids)};
+
+	return StatementRun(&delete_documents, values, NULL, false, 0);
 }

@@ -49,12 +49,15 @@ extern bool DocumentFind(const pg_uuid_t *uuid, int64 *document_id, Resource **r
 extern bool DocumentRead(const pg_uuid_t *uuid, DocumentHeader *header, Resource **resource);
 extern bool DocumentFindToWrite(const pg_uuid_t *uuid, int64 *document_id, Resource **resource);
 extern void DocumentsReadTypes(const int64 *ids, int n, StoredRows *rows);
+extern void DocumentsReadNames(const int64 *ids, int n, StoredRows *rows);
 extern bool DocumentInserts(int64 *document_id);
 extern void DocumentInsert(const ResourceModel *model, DocumentHeader *header);
 extern bool DocumentLock(int64 document_id, DocumentHeader *header);
 extern bool DocumentLockAtOnce(int64 document_id, DocumentHeader *header);
 extern bool DocumentBump(DocumentHeader *header, const char *version, bool judge);
 extern void DocumentsBump(const int64 *ids, int n);
+extern int	DocumentsLockToDelete(const int64 *ids, int n);
+extern uint64 DocumentsDelete(const int64 *ids, int n);
 extern bool DocumentDelete(int64 document_id, bool judge, int64 *etag);
 
 #endif							/* DMS_DOCUMENT_H */

@@ -252,8 +252,8 @@ SameParents(ParentEdge *a, ParentEdge *b, int n)
 }
 
 /* Read the edges to documents, whose ids are ascending, in the active snapshot. */
-static ParentEdge *
-ReadParents(const int64 *ids, int n, int *nfound)
+ParentEdge *
+EdgesTo(const int64 *ids, int n, int *nfound)
 {
 	StoredRows	rows;
 	ParentEdge *found;
@@ -290,12 +290,12 @@ EdgesToLocked(const int64 *ids, int n, int *nfound)
 	int			nlatest;
 
 	SnapshotBegin();
-	seen = ReadParents(ids, n, nfound);
+	seen = EdgesTo(ids, n, nfound);
 	SnapshotEnd();
 	if (!IsolationUsesXactSnapshot() || FAULT_SKIP("latest_look"))
 		return seen;
 	SnapshotBeginLatest();
-	latest = ReadParents(ids, n, &nlatest);
+	latest = EdgesTo(ids, n, &nlatest);
 	SnapshotEnd();
 	if (*nfound != nlatest || !SameParents(seen, latest, nlatest))
 		ereport(ERROR,

@@ -25,6 +25,7 @@ typedef struct ParentEdge
 
 extern void EdgesInsert(int64 document_id, const FlatDocument *flat);
 extern bool EdgesDiff(int64 document_id, const FlatDocument *flat);
+extern ParentEdge *EdgesTo(const int64 *ids, int n, int *nfound);
 extern ParentEdge *EdgesToLocked(const int64 *ids, int n, int *nfound);
 extern bool EdgesHaveParents(int64 document_id);
 extern uint64 EdgesCountParents(int64 document_id);

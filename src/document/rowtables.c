@@ -104,7 +104,9 @@ AppendClear(StringInfo sql, int n, const char *table)
 Statement *
 RowTablesClear(Resource *resource)
 {
-	static const char *const core[] = {"dms.ReferenceEdge", "dms.ReferentialIdentity", "dms.IdentityLock"};
+	static const char *const core[] = {"dms.ReferenceEdge", "dms.ReferentialIdentity", "dms.IdentityLock",
+		"dms.ParentChild", "dms.CollectionMember", "dms.UniqueKeyValue", "dms.DocumentAccount"
+	};
 	const ResourceModel *model = resource->model;
 	StringInfoData sql;
 	int			n = 0;

@@ -602,6 +602,40 @@ KeyScanReadAny(KeyedTable *table, Datum array, StoredRows *rows)
 		ReadBySql(table, &array, true, rows);
 }
 
+/* Look for one row without a statement; returns false if that cannot be done. */
+static bool
+TryFind(KeyedTable *table, int64 id, bool *found)
+{
+	KeyScan		scan;
+	bool		able;
+
+	if (!KeyScanOpen(&scan, table, AccessShareLock, ACL_SELECT))
+		return false;
+	able = KeyScanBeginIds(&scan, &id, 1);
+	if (able)
+		*found = KeyScanNext(&scan);
+	KeyScanClose(&scan);
+	return able;
+}
+
+/*
+ * Returns true if there is a row whose first column is this id, in the active
+ * snapshot.  Only one is read, however many there are.
+ */
+bool
+KeyScanHas(KeyedTable *table, int64 id)
+{
+	KeyedForm	form = {.verb = KEYED_READ};
+	Datum		key = Int64GetDatum(id);
+	bool		found;
+
+	if (TryFind(table, id, &found))
+		return found;
+	found = StatementRead(KeyedTableStatement(table, form), &key, 1) > 0;
+	ResultFree();
+	return found;
+}
+
 /* Read the rows of documents, whose ids are ascending. */
 void
 KeyScanReadIds(KeyedTable *table, const int64 *ids, int n, StoredRows *rows)

@@ -38,6 +38,7 @@ extern bool KeyScanNext(KeyScan *scan);
 extern void KeyScanClose(KeyScan *scan);
 extern bool KeyScanTryIds(KeyedTable *table, const int64 *ids, int n, StoredRows *rows);
 extern bool KeyScanTryAfter(KeyedTable *table, const int64 *after, int limit, StoredRows *rows);
+extern bool KeyScanHas(KeyedTable *table, int64 id);
 extern void KeyScanRead(KeyedTable *table, const Datum *keys, StoredRows *rows);
 extern void KeyScanReadAny(KeyedTable *table, Datum array, StoredRows *rows);
 extern void KeyScanReadIds(KeyedTable *table, const int64 *ids, int n, StoredRows *rows);

@@ -39,6 +39,7 @@
 #include "engine/store.h"
 #include "fmgr.h"
 #include "miscadmin.h"
+#include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "storage/proc.h"
 #include "utils/acl.h"
@@ -70,6 +71,10 @@ static const char *const table_names[STORE_TABLES] = {
 	[STORE_SCHEMA_COMPONENT] = "schemacomponent",
 	[STORE_IDEMPOTENCY_KEYS] = "idempotencykeys",
 	[STORE_DOCUMENT_VERSION] = "documentversion",
+	[STORE_PARENT_CHILD] = "parentchild",
+	[STORE_COLLECTION_MEMBER] = "collectionmember",
+	[STORE_UNIQUE_KEY_VALUE] = "uniquekeyvalue",
+	[STORE_DOCUMENT_ACCOUNT] = "documentaccount",
 	[STORE_DOCUMENT_SEQUENCE] = "document_documentid_seq",
 };
 
@@ -242,6 +247,19 @@ StoreTable(StoreTableId id)
 	if (!OidIsValid(table_oids[id]))
 		RefuseMissing(id);
 	return table_oids[id];
+}
+
+/*
+ * Returns true if a core table has no pages, so that no snapshot sees a row in it.
+ */
+bool
+StoreTableIsEmpty(StoreTableId id)
+{
+	Relation	relation = table_open(StoreTable(id), AccessShareLock);
+	bool		empty = relation->rd_rel->relkind == RELKIND_RELATION && RelationGetNumberOfBlocks(relation) == 0;
+
+	table_close(relation, NoLock);
+	return empty;
 }
 
 /*

@@ -25,6 +25,10 @@ typedef enum StoreTableId
 	STORE_SCHEMA_COMPONENT,
 	STORE_IDEMPOTENCY_KEYS,
 	STORE_DOCUMENT_VERSION,
+	STORE_PARENT_CHILD,
+	STORE_COLLECTION_MEMBER,
+	STORE_UNIQUE_KEY_VALUE,
+	STORE_DOCUMENT_ACCOUNT,
 	STORE_DOCUMENT_SEQUENCE,
 	STORE_TABLES
 } StoreTableId;
@@ -40,6 +44,7 @@ extern Oid	StoreExtension(void);
 extern Oid	StoreSchema(void);
 extern bool StoreExists(void);
 extern Oid	StoreTable(StoreTableId id);
+extern bool StoreTableIsEmpty(StoreTableId id);
 extern Oid	StoreOwner(void);
 extern bool StoreTrusts(Oid owner, Oid role);
 extern void StoreCheckSchema(Oid schema, Oid owner);

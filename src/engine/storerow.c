@@ -57,6 +57,8 @@ enum
 	COLUMN_VERIFY_EDGES,
 	COLUMN_IDEMPOTENCY_LEASE,
 	COLUMN_IDEMPOTENCY_TTL,
+	COLUMN_MAX_DELETE_SIZE,
+	COLUMN_URN_DOMAIN,
 	COLUMNS
 };
 
@@ -72,9 +74,11 @@ static const struct
 	[COLUMN_VERIFY_EDGES] = {"verifyedges", FLOAT8OID},
 	[COLUMN_IDEMPOTENCY_LEASE] = {"idempotencylease", INT4OID},
 	[COLUMN_IDEMPOTENCY_TTL] = {"idempotencyttl", INT4OID},
+	[COLUMN_MAX_DELETE_SIZE] = {"maxdeletesize", INT4OID},
+	[COLUMN_URN_DOMAIN] = {"urndomain", VARCHAROID},
 };
 
-static const StoreLimits no_limits = {.idempotency_ttl = INT_MAX};
+static const StoreLimits no_limits = {.idempotency_ttl = INT_MAX,.urn_domain = "dms"};
 
 /* The state of the store that models were loaded from. */
 typedef struct StoreState
@@ -166,6 +170,10 @@ TakeRow(TupleTableSlot *slot, StoreState *row, StoreLimits *set)
 		set->idempotency_lease = DatumGetInt32(values[COLUMN_IDEMPOTENCY_LEASE]);
 	if (!nulls[COLUMN_IDEMPOTENCY_TTL])
 		set->idempotency_ttl = DatumGetInt32(values[COLUMN_IDEMPOTENCY_TTL]);
+	if (!nulls[COLUMN_MAX_DELETE_SIZE])
+		set->max_delete_size = DatumGetInt32(values[COLUMN_MAX_DELETE_SIZE]);
+	if (!nulls[COLUMN_URN_DOMAIN])
+		strlcpy(set->urn_domain, TextDatumGetCString(values[COLUMN_URN_DOMAIN]), sizeof(set->urn_domain));
 }
 
 /*

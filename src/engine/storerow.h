@@ -14,18 +14,23 @@
  * dms_internal.core_ddl() or of stored models raises it, and is a step of
  * dms.upgrade_store() then.  Version 1 was stored as "1.0".
  */
-#define STORE_VERSION 3
+#define STORE_VERSION 4
+
+/* The longest domain of URNs. */
+#define URN_DOMAIN_MAX 32
 
 /*
- * The limits that the owner set by dms.configure_store().  A limit that is not set
- * has the value that restricts nothing.
+ * The limits that the owner set by dms.configure_store(), and the domain of URNs.
+ * A limit that is not set has the value that restricts nothing.
  */
 typedef struct StoreLimits
 {
 	int			max_cascade_size;	/* 0: none */
+	int			max_delete_size;	/* 0: none */
 	double		verify_edges;	/* at least this fraction of writes */
 	int			idempotency_lease;	/* at least this many seconds */
 	int			idempotency_ttl;	/* at most this many seconds */
+	char		urn_domain[URN_DOMAIN_MAX + 1];
 } StoreLimits;
 
 extern bool StoreRowIsOlder(void);

@@ -23,7 +23,7 @@ typedef enum WalkColor
 	NOT_SEEN,
 	ON_THE_WAY,
 	DONE
-}			WalkColor;
+} WalkColor;
 
 /*
  * The types that the identity of a type depends on; for an abstract one, its

@@ -1,35 +1,46 @@
 /*
  * delete.c
- *		dms.delete_document(): deleting a document that no other refers to.
+ *		dms.delete_document(): deleting a document that no other refers to, and all
+ *		that is below it.
  *
  * References are looked for first, without a lock.  Then the document's identity
  * and the row that foreign keys point at are locked, which waits for transactions
  * that are about to refer to it, and references are looked for again.  The row of
  * dms.Document takes everything else with it.
+ *
+ * With children, the same is done for the whole subtree at once: either all of it is
+ * deleted, or nothing is, and all that stands in the way is listed.
  */
 #include "postgres.h"
 
 #include "base/faults.h"
 #include "base/report.h"
-#include "cascade/identityturns.h"
+#include "cascade/closure.h"
 #include "catalog/pg_type.h"
 #include "document/document.h"
 #include "document/edges.h"
 #include "document/rowtables.h"
 #include "engine/attempt.h"
+#include "engine/keywrite.h"
 #include "engine/result.h"
 #include "engine/session.h"
 #include "engine/snapshot.h"
 #include "engine/statement.h"
 #include "engine/store.h"
+#include "engine/storerow.h"
 #include "fmgr.h"
+#include "graph/parents.h"
+#include "graph/subtree.h"
+#include "graph/unrelated.h"
 #include "miscadmin.h"
 #include "model/modelcache.h"
 #include "model/resourcemodels.h"
 #include "utils/builtins.h"
+#include "utils/guc.h"
 #include "utils/json.h"
 #include "utils/memutils.h"
 #include "verbs/delete.h"
+#include "verbs/dependents.h"
 #include "verbs/write.h"
 
 PG_FUNCTION_INFO_V1(dms_delete_document);
@@ -42,6 +53,21 @@ typedef struct Delete
 	int64		document_id;
 	Precondition precondition;
 } Delete;
+
+/* From this size on, the size of a deleted subtree is reported. */
+#define REPORTED_SIZE 1000
+
+static int	max_delete_size = 0;
+
+/* Define the settings of this module. */
+void
+DeleteInit(void)
+{
+	DefineCustomIntVariable("dms.max_delete_size",
+							"The largest number of documents that one delete may reach.",
+							"A delete of a document with more documents below it is refused; 0 means no limit.",
+							&max_delete_size, 0, 0, INT_MAX, PGC_SUSET, 0, NULL, NULL, NULL);
+}
 
 /*
  * Refuse to delete a document that others refer to.  The sentence names their
@@ -95,7 +121,13 @@ LockKeyRow(KeyedTable *table, int64 document_id)
 {
 	(void) KeyedTableLockOne(table, document_id, LCS_FORUPDATE,
 							 StoreLockNowait() ? LockWaitError : LockWaitBlock, NULL);
-	SPI_freetuptable(SPI_tuptable);
+	ResultFree();
+}
+
+/* Callback: a row was locked, and its values are not needed. */
+static void
+IgnoreLocked(const Datum *values pg_attribute_unused(), void *arg pg_attribute_unused())
+{
 }
 
 /* Lock the rows that foreign keys point at. */
@@ -144,22 +176,26 @@ RaiseViolated(const Delete *delete, const ErrorData *error)
 	ProblemRaise(problem, "document is still referred to by other documents");
 }
 
-/* A row of dms.Document to delete, and the etag that it had. */
+/* Rows of dms.Document to delete, and the etag that the only one had. */
 typedef struct DeleteAttempt
 {
 	const Delete *delete;
+	const Subtree *tree;		/* NULL: the one document */
 	int64		etag;
 	bool		deleted;
 } DeleteAttempt;
 
-/* Delete the row; run in a subtransaction. */
+/* Delete the rows; run in a subtransaction. */
 static bool
 TryDelete(void *arg)
 {
 	DeleteAttempt *attempt = arg;
 	const Delete *delete = attempt->delete;
 
-	attempt->deleted = DocumentDelete(delete->document_id, delete->precondition.match.given, &attempt->etag);
+	if (attempt->tree != NULL)
+		attempt->deleted = DocumentsDelete(attempt->tree->ids, attempt->tree->n) == (uint64) attempt->tree->n;
+	else
+		attempt->deleted = DocumentDelete(delete->document_id, delete->precondition.match.given, &attempt->etag);
 	return true;
 }
 
@@ -175,25 +211,132 @@ IsForeignKey(const ErrorData *error)
 }
 
 /*
- * Delete the row of dms.Document, and all else by its triggers.  *etag is the
- * one that the caller relies on, if any, and is set to the one that was deleted.
- * Returns false if there is no such row.
+ * Delete rows of dms.Document, and all else by its triggers.  A violated foreign key is
+ * reported in terms of documents.
+ */
+static void
+DeleteRows(DeleteAttempt *attempt)
+{
+	bool		stays;
+	ErrorData  *error;
+
+	/* After a violation we still have to read models, to report it. */
+	error = AttemptCatch(TryDelete, attempt, &stays);
+	UnrelatedSet(0);
+	if (error != NULL && !IsForeignKey(error))
+		ReThrowError(error);
+	if (error != NULL)
+		RaiseViolated(attempt->delete, error);
+}
+
+/*
+ * Delete the row of dms.Document.  *etag is the one that the caller relies on, if any,
+ * and is set to the one that was deleted.  Returns false if there is no such row.
  */
 static bool
 DeleteRow(const Delete *delete, int64 *etag)
 {
 	DeleteAttempt attempt = {.delete = delete,.etag = *etag};
-	bool		stays;
-	ErrorData  *error;
 
-	/* After a violation we still have to read models, to report it. */
-	error = AttemptCatch(TryDelete, &attempt, &stays);
-	if (error != NULL && !IsForeignKey(error))
-		ReThrowError(error);
-	if (error != NULL)
-		RaiseViolated(delete, error);
+	UnrelatedSet(UnrelatedLook(delete->document_id) ? delete->document_id : 0);
+	DeleteRows(&attempt);
 	*etag = attempt.etag;
 	return attempt.deleted;
+}
+
+/* Refuse a subtree that is larger than allowed. */
+static void
+RefuseLarge(const Subtree *tree)
+{
+	int			limit = StoreRowLimits()->max_delete_size;
+
+	if (max_delete_size > 0 && (limit == 0 || max_delete_size < limit))
+		limit = max_delete_size;
+	if (limit > 0 && tree->n > limit)
+		ReportError(PROBLEM_DELETE_TOO_LARGE, NULL,
+					"%d documents would be deleted, but at most %d may be", tree->n, limit);
+}
+
+/* Look at a subtree before it is locked, so that what cannot be deleted locks nothing. */
+static void
+RefuseSubtree(const Delete *delete)
+{
+	Subtree		tree;
+
+	SubtreeLook(delete->document_id, &tree);
+	RefuseLarge(&tree);
+	DependentsRefuse(&tree);
+}
+
+/* Lock the rows of documents of one type that foreign keys point at, and check the code that clears them. */
+static void
+LockKeyRowsOf(const ClosureType *type)
+{
+	Resource   *resource = ModelCacheFind(type->project, type->resource);
+	LockWaitPolicy wait = StoreLockNowait() ? LockWaitError : LockWaitBlock;
+
+	KeyWriteLock(RowTable(resource, 0), type->ids, type->n, wait, IgnoreLocked, NULL);
+	if (resource->model->member_table)
+		KeyWriteLock(RowTableMember(resource), type->ids, type->n, wait, IgnoreLocked, NULL);
+	StatementCheck(RowTablesClear(resource));
+}
+
+/* Delete a subtree whose identities are locked.  Returns the etag that its root had. */
+static int64
+DeleteSubtree(const Delete *delete, const Subtree *tree)
+{
+	DeleteAttempt attempt = {.delete = delete,.tree = tree};
+	DocumentHeader header;
+
+	RefuseLarge(tree);
+	(void) DocumentsLockToDelete(tree->ids, tree->n);
+	SnapshotBegin();
+	if (!DocumentHeaderRead(delete->document_id, &header))
+		PreconditionRaiseGone(&delete->precondition, delete->uuid);
+	SnapshotEnd();
+	PreconditionCheck(&delete->precondition, &header);
+	for (const ClosureType *type = ClosureGroup(tree->ids, tree->n); type != NULL; type = type->next)
+		LockKeyRowsOf(type);
+	if (!FAULT_SKIP("subtree_look"))
+		DependentsRefuse(tree);
+	DeleteRows(&attempt);
+	if (!attempt.deleted)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("not all of %d documents could be deleted", tree->n)));
+	if (tree->n >= REPORTED_SIZE)
+		ereport(NOTICE, (errmsg("deleted %d documents", tree->n)));
+	return header.etag;
+}
+
+/*
+ * Look at a document before it is locked.  Returns true if it has no children; their
+ * references are looked for with those of the subtree.
+ */
+static bool
+LookFirst(const Delete *delete, DocumentHeader *header)
+{
+	bool		alone;
+
+	SnapshotBegin();
+	if (!DocumentHeaderRead(delete->document_id, header))
+		PreconditionRaiseGone(&delete->precondition, delete->uuid);
+	PreconditionCheck(&delete->precondition, header);
+	alone = !ParentsHaveChildren(delete->document_id);
+	if (alone)
+		RefuseReferenced(delete);
+	SnapshotEnd();
+	if (!alone)
+		RefuseSubtree(delete);
+	return alone;
+}
+
+/* Refuse to delete the account of other documents. */
+static void
+RefuseAccount(const Subtree *tree)
+{
+	if (!StoreTableIsEmpty(STORE_DOCUMENT_ACCOUNT))
+		DependentsRefuse(tree);
 }
 
 /* The steps of a delete after the gate. */
@@ -201,24 +344,26 @@ static int64
 RunDelete(const Delete *delete)
 {
 	DocumentHeader header;
+	bool		alone = LookFirst(delete, &header);
+	int64		id = delete->document_id;
+	Subtree		tree = {.ids = &id,.n = 1};
 
-	SnapshotBegin();
-	if (!DocumentHeaderRead(delete->document_id, &header))
-		PreconditionRaiseGone(&delete->precondition, delete->uuid);
-	PreconditionCheck(&delete->precondition, &header);
-	RefuseReferenced(delete);
-	SnapshotEnd();
 	if (!FAULT_SKIP("delete_lock"))
 	{
+		if (!SubtreeLock(delete->document_id, alone, &tree))
+			PreconditionRaiseGone(&delete->precondition, delete->uuid);
+		if (tree.n > 1)
+			return DeleteSubtree(delete, &tree);
+
 		/* The document before its rows: all writers lock them in this order. */
-		if (!IdentityTurnsTakeOne(delete->document_id) ||
-			(!FAULT_SKIP("document_first") && !DocumentLock(delete->document_id, &header)))
+		if (!FAULT_SKIP("document_first") && !DocumentLock(delete->document_id, &header))
 			PreconditionRaiseGone(&delete->precondition, delete->uuid);
 		PreconditionCheck(&delete->precondition, &header);
 		LockKeyRows(delete);
 	}
 	if (!FAULT_SKIP("delete_look"))
 		LookAgain(delete);
+	RefuseAccount(&tree);
 	StatementCheck(RowTablesClear(delete->resource));
 	if (DeleteRow(delete, &header.etag))
 		return header.etag;

@@ -10,6 +10,7 @@
 #include "model/modelcache.h"
 #include "verbs/precondition.h"
 
+extern void DeleteInit(void);
 extern int64 DeleteDocument(Resource *resource, const pg_uuid_t *uuid,
 							const Precondition *precondition);
 

@@ -95,6 +95,19 @@ BEGIN ATOMIC
 	SELECT DocumentUuid FROM dms.Document WHERE DocumentId = document_id;
 END;
 
+-- The result of a statement, or its error without the ids of documents, which are
+-- different in every run.
+CREATE OR REPLACE FUNCTION told(statement text)
+RETURNS text LANGUAGE plpgsql VOLATILE AS $function$
+DECLARE
+	answer text;
+BEGIN
+	EXECUTE statement INTO answer;
+	RETURN answer;
+EXCEPTION WHEN OTHERS THEN
+	RETURN SQLSTATE || ' ' || regexp_replace(SQLERRM, '[0-9a-f]+(-[0-9a-f]+)+', '(id)', 'g');
+END $function$;
+
 -- More messages about catalogs than the server keeps: a session that takes none in
 -- meanwhile must take everything for changed.
 CREATE OR REPLACE FUNCTION flood() RETURNS void LANGUAGE plpgsql VOLATILE AS $function$

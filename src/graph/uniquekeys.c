@@ -1,0 +1,125 @@
+/*
+ * uniquekeys.c
+ *		The rows of dms.UniqueKeyValue: values that were claimed for documents, or
+ *		reserved for one that does not exist yet.
+ *
+ * This module has all statements on the table.  Transactions that claim the same
+ * value meet at its primary key: the second waits for the first.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "engine/keyscan.h"
+#include "engine/result.h"
+#include "engine/statement.h"
+#include "graph/uniquekeys.h"
+#include "utils/builtins.h"
+
+static const Oid key_args[] = {TEXTOID, TEXTOID, TEXTOID, INT8OID};
+
+static const char *const document_columns[] = {"documentid", "createdat"};
+static const Oid document_types[] = {INT8OID, TIMESTAMPTZOID};
+static KeyedTable values_of_documents =
+{
+	.schema = "dms",.name = "uniquekeyvalue", KEYED_COLUMNS(document_columns, document_types),
+	.nkeys = 1,.any_order = true
+};
+
+/* A reservation is taken over, and a value of another document is left alone. */
+static Statement take_value =
+{
+	.sql = "INSERT INTO dms.UniqueKeyValue AS u (ResourceType, Key, Value, DocumentId) VALUES ($1, $2, $3, $4)"
+	" ON CONFLICT (ResourceType, Key, Value) DO UPDATE"
+	" SET DocumentId = EXCLUDED.DocumentId, UpdatedAt = pg_catalog.now()"
+	" WHERE u.DocumentId IS NULL AND EXCLUDED.DocumentId IS NOT NULL",
+	.nargs = 4,
+	.argtypes = key_args,
+};
+
+#define WHERE_KEY \
+	" WHERE ResourceType OPERATOR(pg_catalog.=) $1 AND Key OPERATOR(pg_catalog.=) $2 AND Value OPERATOR(pg_catalog.=) $3"
+
+static Statement read_value =
+{
+	.sql = "SELECT DocumentId, CreatedAt, UpdatedAt FROM dms.UniqueKeyValue" WHERE_KEY,
+	.nargs = 3,
+	.argtypes = key_args,
+};
+
+static Statement release_value =
+{
+	.sql = "DELETE FROM dms.UniqueKeyValue" WHERE_KEY,
+	.nargs = 3,
+	.argtypes = key_args,
+};
+
+/* Set the parameters of a key. */
+static void
+SetKey(const UniqueKey *key, Datum *values)
+{
+	values[0] = CStringGetTextDatum(key->type);
+	values[1] = CStringGetTextDatum(key->key);
+	values[2] = CStringGetTextDatum(key->value);
+}
+
+/* Returns true if a document has claimed values, in the active snapshot. */
+bool
+UniqueKeysHave(int64 document_id)
+{
+	return KeyScanHas(&values_of_documents, document_id);
+}
+
+/* Returns how many values a document has claimed, in the active snapshot. */
+int64
+UniqueKeysCount(int64 document_id)
+{
+	StoredRows	rows;
+
+	KeyScanReadIds(&values_of_documents, &document_id, 1, &rows);
+	return rows.nrows;
+}
+
+/* Read the row of a value, in the active snapshot; returns false if there is none. */
+bool
+UniqueKeysRead(const UniqueKey *key, UniqueKeyRow *row)
+{
+	static const Oid types[] = {INT8OID, TIMESTAMPTZOID, TIMESTAMPTZOID};
+	Datum		values[3];
+	Datum		document;
+	bool		isnull;
+
+	SetKey(key, values);
+	if (StatementRun(&read_value, values, NULL, true, 0) == 0)
+		return false;
+	ResultExpect(types);
+	document = ResultDatum(0, 1, &isnull);
+	row->document_id = isnull ? 0 : DatumGetInt64(document);
+	row->created = ResultTime(0, 2);
+	row->updated = ResultTime(0, 3);
+	ResultFree();
+	return true;
+}
+
+/*
+ * Take a value for a document, whose identity is locked, or reserve it if that is 0.
+ * Returns false if it is taken or reserved already.
+ */
+bool
+UniqueKeysTake(const UniqueKey *key, int64 document_id)
+{
+	Datum		values[4];
+
+	SetKey(key, values);
+	values[3] = Int64GetDatum(document_id);
+	return StatementRun(&take_value, values, document_id == 0 ? "   n" : NULL, false, 0) > 0;
+}
+
+/* Let a value go; returns false if nobody has it. */
+bool
+UniqueKeysRelease(const UniqueKey *key)
+{
+	Datum		values[3];
+
+	SetKey(key, values);
+	return StatementRun(&release_value, values, NULL, false, 0) > 0;
+}

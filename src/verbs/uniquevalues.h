@@ -1,0 +1,15 @@
+/*
+ * uniquevalues.h
+ *		Values that only one document of a type may have.
+ */
+#ifndef DMS_UNIQUEVALUES_H
+#define DMS_UNIQUEVALUES_H
+
+#include "postgres.h"
+
+#include "graph/uniquekeys.h"
+
+extern bool UniqueValueRead(const UniqueKey *key, UniqueKeyRow *row);
+extern char *UniqueValueHolder(int64 document_id, MemoryContext context);
+
+#endif							/* DMS_UNIQUEVALUES_H */
