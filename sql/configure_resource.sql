@@ -91,14 +91,14 @@ SELECT dms.deploy_schema(:'schema') IS NOT NULL AS deployed;
 SELECT options FROM dms.resource_options('Cascade', 'Session');
 
 -- Administrators configure, without being superusers or the owner.
-CREATE ROLE regress_configure_reader;
-CREATE ROLE regress_configure_admin;
-SELECT dms.grant_access('regress_configure_reader', 'writer');
-SELECT dms.grant_access('regress_configure_admin', 'admin');
-SET ROLE regress_configure_reader;
+CREATE ROLE regress_options_reader;
+CREATE ROLE regress_options_admin;
+SELECT dms.grant_access('regress_options_reader', 'writer');
+SELECT dms.grant_access('regress_options_admin', 'admin');
+SET ROLE regress_options_reader;
 SELECT dms.configure_resource('Cascade', 'Session', '{}');
 SELECT options FROM dms.resource_options('Cascade', 'Session');
-SET ROLE regress_configure_admin;
+SET ROLE regress_options_admin;
 SELECT dms.configure_resource('Cascade', 'Session', '{"retainVersions": null}');
 UPDATE dms.ResourceType SET Options = '{}';
 RESET ROLE;
@@ -110,7 +110,7 @@ SELECT part, name, type FROM dms.describe_resource('Cascade', 'Session') WHERE p
 SELECT dms.configure_resource('Cascade', 'Session', '{"history": true}');
 ROLLBACK;
 
-DROP OWNED BY regress_configure_reader, regress_configure_admin;
+DROP OWNED BY regress_options_reader, regress_options_admin;
 \c :home
 DROP DATABASE dms_configure_resource;
-DROP ROLE regress_configure_reader, regress_configure_admin;
+DROP ROLE regress_options_reader, regress_options_admin;

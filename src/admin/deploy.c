@@ -283,9 +283,10 @@ Deploy(Deployment *deployment)
 Datum
 dms_deploy_schema(PG_FUNCTION_ARGS)
 {
-	Deployment *deployment = ReadDeployment(PG_GETARG_ARRAYTYPE_P(0));
+	Deployment *deployment;
 
 	PreventCommandDuringRecovery("dms.deploy_schema()");
+	deployment = ReadDeployment(PG_GETARG_ARRAYTYPE_P(0));
 	Deploy(deployment);
 	PG_RETURN_TEXT_P(cstring_to_text(deployment->hash));
 }
@@ -309,9 +310,10 @@ ReadMigration(FunctionCallInfo fcinfo)
 Datum
 dms_migrate_schema(PG_FUNCTION_ARGS)
 {
-	Deployment *deployment = ReadMigration(fcinfo);
+	Deployment *deployment;
 
 	PreventCommandDuringRecovery("dms.migrate_schema()");
+	deployment = ReadMigration(fcinfo);
 	Deploy(deployment);
 	PG_RETURN_TEXT_P(cstring_to_text(deployment->hash));
 }
