@@ -73,9 +73,11 @@ sub test_waiting
 	$changer->ask("SET dms.turnstile_timeout = 20; SET deadlock_timeout = '10ms';\n");
 	$changer->say('SELECT count(*) FROM dms.lock_identity_closure(ARRAY(SELECT DocumentId FROM dms.IdentityLock ORDER BY 1 DESC LIMIT 500));' . "\n");
 	$changer->expect;
+	# Each round takes 60 milliseconds.  All kinds of waits must have come once, before
+	# which the session still fills its caches.
+	see_rounds($changer, 3);
 	my $before = memory_of($changer);
-	# Each round takes 60 milliseconds.
-	sleep(2);
+	see_rounds($changer, 20);
 	my $after = memory_of($changer);
 	cmp_ok($after - $before, '<', $tolerance, 'waiting for an identity: the session does not grow');
 	note "waiting for an identity: $before bytes before, $after after";
@@ -84,6 +86,27 @@ sub test_waiting
 	sleep(0.001) until $changer->look;
 	is($changer->answer, "500\n", 'waiting for an identity: and gets it when it is free');
 	$_->finish foreach $sharer, $changer;
+	return;
+}
+
+# Waits until a session has closed the turnstile so many times, and opened it again.
+sub see_rounds
+{
+	my ($session, $rounds) = @_;
+	my $looker = Dms::Session->new($node, 'postgres');
+	my $pid    = $session->pid;
+
+	foreach my $closed (('t', 'f') x $rounds)
+	{
+		my $tries = 0;
+		until ($looker->ask("SELECT count(*) > 0 FROM pg_locks WHERE pid = $pid AND locktype = 'object'
+			AND objid = 'dms.IdentityLock'::regclass AND mode = 'ExclusiveLock' AND granted;\n") eq "$closed\n")
+		{
+			die "session $pid makes no rounds" if ++$tries > 1000 * $PostgreSQL::Test::Utils::timeout_default;
+			sleep(0.001);
+		}
+	}
+	$looker->finish;
 	return;
 }
 
