@@ -130,12 +130,27 @@ SET ROLE regress_history_owner;
 SELECT * FROM answers;
 ROLLBACK;
 
--- Versions can be for administrators only.
+-- An administrator whom a policy keeps from versions is asked like a reader.
+BEGIN;
+ALTER TABLE dms.DocumentVersion ENABLE ROW LEVEL SECURITY;
+ALTER TABLE cascade.note ENABLE ROW LEVEL SECURITY;
+CREATE POLICY one ON cascade.note USING (noteid = 1);
+SET ROLE regress_history_admin;
+SELECT * FROM answers;
+ROLLBACK;
+
+-- Versions can be for administrators only.  Then only they restore them, because what is
+-- restored can be read by all readers.
 SELECT dms.configure_resource('Cascade', 'Note', '{"historyLevel": "admin"}');
 SET ROLE regress_history_reader;
 SELECT * FROM answers;
+SET ROLE regress_history_writer;
+SELECT n, answer('SELECT outcome FROM dms.restore_document($1, 1)', id) AS restore FROM kept ORDER BY n;
 SET ROLE regress_history_admin;
 SELECT * FROM answers;
+BEGIN;
+SELECT n, answer('SELECT outcome FROM dms.restore_document($1, 1)', id) AS restore FROM kept ORDER BY n;
+ROLLBACK;
 RESET ROLE;
 SELECT dms.configure_resource('Cascade', 'Note', '{"historyLevel": null}');
 
@@ -169,6 +184,12 @@ SET ROLE regress_history_writer;
 CALL dms.baseline_history('Cascade', 'Note');
 -- Nobody but a superuser says that versions may be deleted.
 SET dms.purging = on;
+SET ROLE regress_history_owner;
+SET dms.purging = on;
+DELETE FROM dms.DocumentVersion;
+RESET ROLE;
+-- Nor before the library is loaded, when a setting of this name is anybody's.
+\c
 SET ROLE regress_history_owner;
 SET dms.purging = on;
 DELETE FROM dms.DocumentVersion;

@@ -50,17 +50,17 @@ dms_erase_history(PG_FUNCTION_ARGS)
 {
 	static const char *const names[] = {"document_uuid"};
 	Session		session;
-	DocumentHeader header = {.etag = PG_INT64_MAX};
+	DocumentHeader header;
 	Resource   *resource = NULL;
 	int64		document_id;
 	int64		deleted;
 
 	ReportRequireArguments(fcinfo, lengthof(names), names);
 	WriteBegin(&session, "dms.erase_history()");
-	if (DocumentFindToWrite(PG_GETARG_UUID_P(0), &document_id, &resource) &&
-		!DocumentLock(document_id, &header))
-		header.etag = PG_INT64_MAX;
-	deleted = HistoryErase(PG_GETARG_UUID_P(0), header.etag);
+	if (DocumentFindToWrite(PG_GETARG_UUID_P(0), &document_id, &resource))
+		(void) DocumentLock(document_id, &header);
+	FAULT_PAUSE("before_erase");
+	deleted = HistoryErase(PG_GETARG_UUID_P(0));
 	SessionEnd(&session);
 	PG_RETURN_INT64(deleted);
 }

@@ -160,9 +160,10 @@ static Statement purge_before =
 
 static Statement erase =
 {
-	.sql = "DELETE FROM dms.DocumentVersion WHERE DocumentUuid OPERATOR(pg_catalog.=) $1"
-	" AND VersionNumber OPERATOR(pg_catalog.<) $2",
-	.nargs = 2,
+	.sql = "DELETE FROM dms.DocumentVersion AS v WHERE v.DocumentUuid OPERATOR(pg_catalog.=) $1"
+	" AND NOT EXISTS (SELECT FROM dms.Document AS d WHERE d.DocumentUuid OPERATOR(pg_catalog.=) v.DocumentUuid"
+	" AND v.VersionNumber OPERATOR(pg_catalog.>=) d.Etag)",
+	.nargs = 1,
 	.argtypes = uuid_types,
 };
 
@@ -175,7 +176,7 @@ HistoryInit(void)
 	DefineCustomBoolVariable("dms.purging",
 							 "Versions of documents may be deleted.",
 							 "It is set by the functions that delete versions, while they do.",
-							 &purging, false, PGC_SUSET, GUC_NO_SHOW_ALL | GUC_NOT_IN_SAMPLE | GUC_DISALLOW_IN_FILE,
+							 &purging, false, PGC_SUSET, GUC_NOT_IN_SAMPLE | GUC_DISALLOW_IN_FILE,
 							 NULL, NULL, NULL);
 }
 
@@ -190,7 +191,7 @@ HistoryIsKept(Resource *resource)
 
 /* Returns who writes: the user of the application, or the role that has connected. */
 static Datum
-Writer		(void)
+UserWhoWrites(void)
 {
 	const char *user = SessionUser();
 
@@ -219,8 +220,7 @@ BeginVersions(NewVersions *versions, Resource *resource, int n, HistoryKind kind
 	versions->resource = resource;
 	versions->resource_version = CStringGetTextDatum(resource->model->version);
 	versions->kind = CStringGetTextDatum(kind_names[kind]);
-	versions->writer = Writer ();
-
+	versions->writer = UserWhoWrites();
 	versions->bytes = 0;
 }
 
@@ -540,11 +540,15 @@ HistoryPurge(int64 max_rows)
 	return deleted + DeleteVersions(&purge_before, values);
 }
 
-/* Delete all versions of a document whose numbers are smaller; returns how many there were. */
+/*
+ * Delete all versions of a document but the current one; returns how many there were.
+ * The caller has locked the document if it exists.  If it is restored meanwhile, either
+ * the statement sees both the document and its version, or neither.
+ */
 int64
-HistoryErase(const pg_uuid_t *uuid, int64 keep)
+HistoryErase(const pg_uuid_t *uuid)
 {
-	Datum		values[] = {UUIDPGetDatum(uuid), Int64GetDatum(keep)};
+	Datum		values[] = {UUIDPGetDatum(uuid)};
 
 	return DeleteVersions(&erase, values);
 }

@@ -22,6 +22,7 @@
 #include "engine/store.h"
 #include "engine/storerow.h"
 #include "executor/spi.h"
+#include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "utils/guc.h"
 
@@ -34,10 +35,18 @@ static char *session_user = NULL;
 static bool
 CheckUser(char **value, void **extra, GucSource source)
 {
-	if (strlen(*value) <= MAX_USER)
-		return true;
-	GUC_check_errdetail("The value has at most %d bytes.", MAX_USER);
-	return false;
+	if (strlen(*value) > MAX_USER)
+	{
+		GUC_check_errdetail("The value has at most %d bytes.", MAX_USER);
+		return false;
+	}
+	/* The options of a connection may have any bytes. */
+	if (!pg_verifymbstr(*value, strlen(*value), true))
+	{
+		GUC_check_errdetail("The value is not valid in the encoding of the database.");
+		return false;
+	}
+	return true;
 }
 
 /* Define the settings of this module. */

@@ -60,13 +60,13 @@ TakeVersions(JsonbValue *value)
 }
 
 /* A text that may be an interval. */
-typedef struct IntervalText
+typedef struct GivenInterval
 {
 	const char *given;
 	char	   *canonical;		/* ISO 8601; NULL if the interval is not
 								 * positive */
 	MemoryContext context;		/* of canonical */
-} IntervalText;
+} GivenInterval;
 
 /*
  * Read an interval; fails if it is none, or reaches back beyond the first time that
@@ -76,20 +76,20 @@ typedef struct IntervalText
 static bool
 ReadInterval(void *arg)
 {
-	IntervalText *text = arg;
+	GivenInterval *read = arg;
 	int			level = NewGUCNestLevel();
 	Interval	zero = {0};
 	Datum		interval;
 
 	StatementSetLocally("IntervalStyle", "postgres");
-	interval = DirectFunctionCall3(interval_in, CStringGetDatum(text->given),
+	interval = DirectFunctionCall3(interval_in, CStringGetDatum(read->given),
 								   ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
 	(void) DirectFunctionCall2(timestamptz_mi_interval,
 							   TimestampTzGetDatum(GetCurrentTransactionStartTimestamp()), interval);
 	StatementSetLocally("IntervalStyle", "iso_8601");
 	if (DatumGetBool(DirectFunctionCall2(interval_gt, interval, IntervalPGetDatum(&zero))))
-		text	  ->canonical = MemoryContextStrdup(text->context, DatumGetCString(DirectFunctionCall1(interval_out, interval)));
-
+		read->canonical = MemoryContextStrdup(read->context,
+												DatumGetCString(DirectFunctionCall1(interval_out, interval)));
 	AtEOXact_GUC(true, level);
 	return true;
 }
@@ -98,18 +98,16 @@ ReadInterval(void *arg)
 static bool
 TakeInterval(JsonbValue *value)
 {
-	IntervalText text = {.context = CurrentMemoryContext};
+	GivenInterval read = {.context = CurrentMemoryContext};
 	bool		stays;
 
 	if (value->type != jbvString)
 		return false;
-	text.		given = pnstrdup(value->val.string.val, value->val.string.len);
-
-	if (AttemptCatch(ReadInterval, &text, &stays) != NULL || text.canonical == NULL)
+	read.given = pnstrdup(value->val.string.val, value->val.string.len);
+	if (AttemptCatch(ReadInterval, &read, &stays) != NULL || read.canonical == NULL)
 		return false;
-	value->val.string.val = text.canonical;
-
-	value->val.string.len = strlen(text.canonical);
+	value->val.string.val = read.canonical;
+	value->val.string.len = strlen(read.canonical);
 	return true;
 }
 

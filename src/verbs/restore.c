@@ -17,9 +17,12 @@
 #include "document/references.h"
 #include "engine/session.h"
 #include "engine/snapshot.h"
+#include "engine/store.h"
 #include "fmgr.h"
 #include "miscadmin.h"
+#include "model/resourceoptions.h"
 #include "model/resourcetypes.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "verbs/restore.h"
 #include "verbs/update.h"
@@ -72,7 +75,7 @@ FindDeleted(Write *write, const pg_uuid_t *uuid, DocumentHeader *header)
 
 /* Claim the identity, for WriteGuarded(). */
 static void
-Claim		(void *arg)
+ClaimAgain(void *arg)
 {
 	Write	   *write = arg;
 
@@ -96,18 +99,43 @@ WriteDeleted(Write *write, text *document)
 	ReferencesRefuse(write->flat);
 	WriteLockChildren(write);
 	write->result->outcome = WRITE_UNCHANGED;
-	WriteGuarded(Claim, WriteDocument, write);
+	WriteGuarded(ClaimAgain, WriteDocument, write);
 	return write->result->outcome == WRITE_INSERTED;
 }
 
 /* Returns true if a document of this uuid exists now. */
 static bool
-Exists(const pg_uuid_t *uuid)
+Exists(const pg_uuid_t *uuid, Resource **resource)
 {
 	int64		document_id;
-	Resource   *resource = NULL;
 
-	return DocumentFindToWrite(uuid, &document_id, &resource);
+	*resource = NULL;
+	return DocumentFindToWrite(uuid, &document_id, resource);
+}
+
+/*
+ * Refuse a caller who may not read versions of the resource, because only administrators
+ * may: what is restored can be read by others, too.
+ */
+static void
+RefuseCaller(Oid caller, const pg_uuid_t *uuid)
+{
+	Resource   *resource;
+	HistoryVersion newest;
+	char	   *project;
+	char	   *name;
+
+	if (!Exists(uuid, &resource))
+	{
+		SnapshotBegin();
+		if (HistoryNewest(uuid, &newest) && ResourceTypeNames(newest.type_id, &project, &name))
+			resource = ModelCacheTry(project, name);
+		SnapshotEnd();
+	}
+	if (resource != NULL && ResourceOptionsOf(resource)->history_admin &&
+		pg_class_aclcheck(StoreTable(STORE_DOCUMENT_VERSION), caller, ACL_SELECT) != ACLCHECK_OK)
+		ReportError(PROBLEM_NOT_PERMITTED, NULL, "permission denied for versions of %s.%s",
+					resource->model->project, resource->model->resource);
 }
 
 /*
@@ -119,12 +147,13 @@ static bool
 RestoreDeleted(Write *write, const pg_uuid_t *uuid, text *document)
 {
 	DocumentHeader header;
+	Resource   *resource;
 
 	FindDeleted(write, uuid, &header);
 	write->uuid = uuid;
 	if (WriteDeleted(write, document))
 		return true;
-	if (!Exists(uuid) && write->document_id != 0)
+	if (!Exists(uuid, &resource) && write->document_id != 0)
 		ViolationRaiseTaken(write->flat);
 	write->deleted = NULL;
 	write->document_id = 0;
@@ -133,21 +162,25 @@ RestoreDeleted(Write *write, const pg_uuid_t *uuid, text *document)
 
 /*
  * Give a document the content of a version, as a new version.  To be called like
- * UpsertDocument(), but the resource need not be known.
+ * UpsertDocument(), but the resource need not be known.  The caller is the role that
+ * has called the verb, whose rights to read versions count.
  */
 void
-RestoreDocument(Write *write, const pg_uuid_t *uuid, int64 version)
+RestoreDocument(Write *write, Oid caller, const pg_uuid_t *uuid, int64 version)
 {
 	Resource   *expected = write->resource;
-	text	   *document = FindText(uuid, version);
+	Resource   *resource;
+	text	   *document;
 
+	RefuseCaller(caller, uuid);
+	document = FindText(uuid, version);
 	FAULT_PAUSE("behind_version");
 	write->restores = true;
 	for (int attempt = 0; attempt < MAX_ATTEMPTS; attempt++)
 	{
 		CHECK_FOR_INTERRUPTS();
 		write->resource = expected;
-		if (Exists(uuid))
+		if (Exists(uuid, &resource))
 		{
 			UpdateDocument(write, uuid, document);
 			return;
@@ -173,7 +206,7 @@ dms_restore_document(PG_FUNCTION_ARGS)
 	ReportRequireArguments(fcinfo, lengthof(names), names);
 	WriteBegin(&session, "dms.restore_document()");
 	WriteInit(&write, &result, fcinfo, 2);
-	RestoreDocument(&write, PG_GETARG_UUID_P(0), PG_GETARG_INT64(1));
+	RestoreDocument(&write, session.saved_user, PG_GETARG_UUID_P(0), PG_GETARG_INT64(1));
 	SessionEnd(&session);
 	PG_RETURN_DATUM(WriteResultRow(fcinfo, &result));
 }

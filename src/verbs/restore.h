@@ -9,6 +9,6 @@
 
 #include "verbs/write.h"
 
-extern void RestoreDocument(Write *write, const pg_uuid_t *uuid, int64 version);
+extern void RestoreDocument(Write *write, Oid caller, const pg_uuid_t *uuid, int64 version);
 
 #endif							/* DMS_RESTORE_H */

@@ -65,7 +65,9 @@ HidesRows(Oid table)
 static bool
 IsAdministrator(void)
 {
-	return MayRead(StoreTable(STORE_DOCUMENT_VERSION));
+	Oid			versions = StoreTable(STORE_DOCUMENT_VERSION);
+
+	return MayRead(versions) && !HidesRows(versions);
 }
 
 /* Returns a table of the store by its name; InvalidOid if there is none. */
