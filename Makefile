@@ -36,8 +36,8 @@ OBJS += $(addprefix src/model/,edgename.o equalpaths.o jsonwrite.o modelcache.o 
 OBJS += $(addprefix src/schema/,apiread.o apiresource.o apischema.o catalog.o conversion.o ddl.o ddltable.o \
 	ddlview.o deploycheck.o deployrecord.o deploytypes.o grants.o jsonschema.o migrationkeys.o migrationloss.o \
 	migrationplan.o migrationsteps.o migrationwork.o modelbind.o modelbuild.o modelcheck.o modelgraph.o modelset.o \
-	modeltables.o naming.o renames.o schemadiff.o upgrade.o)
-OBJS += $(addprefix src/document/,body.o bodyrules.o descriptoruris.o document.o edges.o flatten.o history.o identity.o idset.o \
+	modeltables.o naming.o renames.o schemadiff.o)
+OBJS += $(addprefix src/document/,body.o bodyrules.o changes.o descriptoruris.o document.o edges.o flatten.o history.o identity.o idset.o \
 	identityread.o projection.o reconstitute.o referentialids.o references.o rows.o rowtables.o storedpage.o \
 	verify.o)
 OBJS += $(addprefix src/cascade/,cascade.o cascadeequality.o claim.o closure.o edgesources.o \
@@ -50,8 +50,8 @@ OBJS += $(addprefix src/verbs/,account.o batchkeys.o batchresolve.o delete.o dep
 	writeguard.o writeresult.o)
 OBJS += $(addprefix src/request/,idempotency.o idempotencysql.o request.o requestparse.o requestquery.o \
 	response.o)
-OBJS += $(addprefix src/admin/,auditscope.o configure.o configureresource.o deploy.o diagram.o introspect.o migrate.o migratedata.o \
-	rebuildedges.o repair.o repairsql.o retention.o)
+OBJS += $(addprefix src/admin/,auditscope.o changetracking.o configure.o configureresource.o deploy.o diagram.o introspect.o migrate.o migratedata.o \
+	rebuildedges.o repair.o repairsql.o retention.o upgrade.o)
 
 # Compilers do not create the directories that they write to.
 $(shell mkdir -p $(sort $(dir $(OBJS))))

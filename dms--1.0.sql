@@ -79,7 +79,13 @@ CREATE TABLE dms.Store (
 	IdempotencyLease integer CONSTRAINT store_idempotencylease_ck CHECK (IdempotencyLease >= 1),
 	IdempotencyTtl integer CONSTRAINT store_idempotencyttl_ck CHECK (IdempotencyTtl >= 1),
 	MaxDeleteSize integer CONSTRAINT store_maxdeletesize_ck CHECK (MaxDeleteSize >= 0),
-	UrnDomain varchar(32) CONSTRAINT store_urndomain_ck CHECK (UrnDomain ~ '^[A-Za-z0-9-]+$')
+	UrnDomain varchar(32) CONSTRAINT store_urndomain_ck CHECK (UrnDomain ~ '^[A-Za-z0-9-]+$'),
+	ChangeTracking boolean NOT NULL DEFAULT true,
+	ChangeBase bigint NOT NULL DEFAULT 0,
+	ChangeFloor bigint NOT NULL DEFAULT 0,
+	ChangeSystem bigint NOT NULL DEFAULT 0,
+	PurgedThrough bigint NOT NULL DEFAULT 0,
+	PurgedBy bigint NOT NULL DEFAULT 0
 )$ddl$),
 ($ddl$COMMENT ON TABLE dms.Store IS 'this store: one row'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.Store.Singleton IS 'always true, so that there is only one row'$ddl$),
@@ -93,6 +99,12 @@ CREATE TABLE dms.Store (
 ($ddl$COMMENT ON COLUMN dms.Store.IdempotencyTtl IS 'how long idempotency keys are kept, at most, in seconds'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.Store.MaxDeleteSize IS 'the largest subtree that a delete may reach, in documents; 0 or NULL: no limit'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.Store.UrnDomain IS 'the domain of URNs of documents; NULL: dms'$ddl$),
+($ddl$COMMENT ON COLUMN dms.Store.ChangeTracking IS 'whether changes of documents are recorded; dms.set_change_tracking() switches'$ddl$),
+($ddl$COMMENT ON COLUMN dms.Store.ChangeBase IS 'what is added to twice the id of a transaction to number its changes'$ddl$),
+($ddl$COMMENT ON COLUMN dms.Store.ChangeFloor IS 'numbers of changes up to this one were given by another server, and are final'$ddl$),
+($ddl$COMMENT ON COLUMN dms.Store.ChangeSystem IS 'the system identifier of the server that ChangeBase is for'$ddl$),
+($ddl$COMMENT ON COLUMN dms.Store.PurgedThrough IS 'deletes and changes of keys up to this number are not all recorded any more'$ddl$),
+($ddl$COMMENT ON COLUMN dms.Store.PurgedBy IS 'the number of the change that raised PurgedThrough'$ddl$),
 
 ($ddl$
 CREATE TABLE dms.Document (
@@ -451,6 +463,49 @@ CREATE TABLE dms.DocumentAccount (
 ($ddl$COMMENT ON COLUMN dms.DocumentAccount.ResourceTypeId IS 'the number of the document''s resource in dms.ResourceType'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.DocumentAccount.DocumentUuid IS 'the public id of the document'$ddl$),
 
+($ddl$
+CREATE TABLE dms.DocumentChange (
+	ResourceTypeId integer NOT NULL,
+	ChangeVersion bigint NOT NULL,
+	DocumentId bigint NOT NULL,
+	Etag bigint NOT NULL,
+	PRIMARY KEY (ResourceTypeId, ChangeVersion, DocumentId, Etag)
+)$ddl$),
+($ddl$COMMENT ON TABLE dms.DocumentChange IS 'the journal: one row for each etag of a document; those of earlier etags are deleted by dms.compact_changes()'$ddl$),
+($ddl$COMMENT ON COLUMN dms.DocumentChange.ResourceTypeId IS 'the resource of the document'$ddl$),
+($ddl$COMMENT ON COLUMN dms.DocumentChange.ChangeVersion IS 'the number of the change: even, and the same for all changes of a transaction'$ddl$),
+($ddl$COMMENT ON COLUMN dms.DocumentChange.DocumentId IS 'the document'$ddl$),
+($ddl$COMMENT ON COLUMN dms.DocumentChange.Etag IS 'its etag after the change'$ddl$),
+($ddl$
+CREATE TABLE dms.TrackedChange (
+	DocumentId bigint NOT NULL,
+	Etag bigint NOT NULL,
+	Kind "char" NOT NULL,
+	ResourceTypeId integer NOT NULL,
+	ChangeVersion bigint NOT NULL,
+	DocumentUuid uuid NOT NULL,
+	OldKey json,
+	NewKey json,
+	OldReferentialId uuid,
+	OldAliasId uuid,
+	CreatedAt timestamptz NOT NULL DEFAULT now(),
+	PRIMARY KEY (DocumentId, Etag)
+)$ddl$),
+($ddl$CREATE INDEX trackedchange_version_ix ON dms.TrackedChange (ResourceTypeId, ChangeVersion)$ddl$),
+($ddl$CREATE INDEX trackedchange_uuid_ix ON dms.TrackedChange (DocumentUuid)$ddl$),
+($ddl$COMMENT ON TABLE dms.TrackedChange IS 'deletes of documents, and changes of their keys; dms.purge_tracked_changes() deletes old ones'$ddl$),
+($ddl$COMMENT ON COLUMN dms.TrackedChange.DocumentId IS 'the document'$ddl$),
+($ddl$COMMENT ON COLUMN dms.TrackedChange.Etag IS 'its etag after the change; of a delete, its last etag plus 1'$ddl$),
+($ddl$COMMENT ON COLUMN dms.TrackedChange.Kind IS 'D: deleted, K: its key has changed'$ddl$),
+($ddl$COMMENT ON COLUMN dms.TrackedChange.ResourceTypeId IS 'the resource of the document'$ddl$),
+($ddl$COMMENT ON COLUMN dms.TrackedChange.ChangeVersion IS 'the number of the change: odd, and the same for all changes of a transaction'$ddl$),
+($ddl$COMMENT ON COLUMN dms.TrackedChange.DocumentUuid IS 'the public id of the document'$ddl$),
+($ddl$COMMENT ON COLUMN dms.TrackedChange.OldKey IS 'its key before the change; NULL if that is not known'$ddl$),
+($ddl$COMMENT ON COLUMN dms.TrackedChange.NewKey IS 'its key after the change; NULL if it was deleted'$ddl$),
+($ddl$COMMENT ON COLUMN dms.TrackedChange.OldReferentialId IS 'its ReferentialId before the change'$ddl$),
+($ddl$COMMENT ON COLUMN dms.TrackedChange.OldAliasId IS 'the same, under the superclass'$ddl$),
+($ddl$COMMENT ON COLUMN dms.TrackedChange.CreatedAt IS 'when the transaction began'$ddl$),
+
 -- A plain DELETE must wait for transactions that rely on the identity, as
 -- dms.delete_document() does.  Deleting the lock row conflicts with their share
 -- locks.
@@ -635,7 +690,63 @@ CREATE TABLE dms.DocumentAccount (
 (4, $ddl$COMMENT ON COLUMN dms.DocumentAccount.DocumentId IS 'the document'$ddl$),
 (4, $ddl$COMMENT ON COLUMN dms.DocumentAccount.AccountId IS 'the document that is its account'$ddl$),
 (4, $ddl$COMMENT ON COLUMN dms.DocumentAccount.ResourceTypeId IS 'the number of the document''s resource in dms.ResourceType'$ddl$),
-(4, $ddl$COMMENT ON COLUMN dms.DocumentAccount.DocumentUuid IS 'the public id of the document'$ddl$)
+(4, $ddl$COMMENT ON COLUMN dms.DocumentAccount.DocumentUuid IS 'the public id of the document'$ddl$),
+(5, $ddl$
+ALTER TABLE dms.Store
+	ADD COLUMN ChangeTracking boolean NOT NULL DEFAULT true,
+	ADD COLUMN ChangeBase bigint NOT NULL DEFAULT 0,
+	ADD COLUMN ChangeFloor bigint NOT NULL DEFAULT 0,
+	ADD COLUMN ChangeSystem bigint NOT NULL DEFAULT 0,
+	ADD COLUMN PurgedThrough bigint NOT NULL DEFAULT 0,
+	ADD COLUMN PurgedBy bigint NOT NULL DEFAULT 0$ddl$),
+(5, $ddl$COMMENT ON COLUMN dms.Store.ChangeTracking IS 'whether changes of documents are recorded; dms.set_change_tracking() switches'$ddl$),
+(5, $ddl$COMMENT ON COLUMN dms.Store.ChangeBase IS 'what is added to twice the id of a transaction to number its changes'$ddl$),
+(5, $ddl$COMMENT ON COLUMN dms.Store.ChangeFloor IS 'numbers of changes up to this one were given by another server, and are final'$ddl$),
+(5, $ddl$COMMENT ON COLUMN dms.Store.ChangeSystem IS 'the system identifier of the server that ChangeBase is for'$ddl$),
+(5, $ddl$COMMENT ON COLUMN dms.Store.PurgedThrough IS 'deletes and changes of keys up to this number are not all recorded any more'$ddl$),
+(5, $ddl$COMMENT ON COLUMN dms.Store.PurgedBy IS 'the number of the change that raised PurgedThrough'$ddl$),
+(5, $ddl$
+CREATE TABLE dms.DocumentChange (
+	ResourceTypeId integer NOT NULL,
+	ChangeVersion bigint NOT NULL,
+	DocumentId bigint NOT NULL,
+	Etag bigint NOT NULL,
+	PRIMARY KEY (ResourceTypeId, ChangeVersion, DocumentId, Etag)
+)$ddl$),
+(5, $ddl$COMMENT ON TABLE dms.DocumentChange IS 'the journal: one row for each etag of a document; those of earlier etags are deleted by dms.compact_changes()'$ddl$),
+(5, $ddl$COMMENT ON COLUMN dms.DocumentChange.ResourceTypeId IS 'the resource of the document'$ddl$),
+(5, $ddl$COMMENT ON COLUMN dms.DocumentChange.ChangeVersion IS 'the number of the change: even, and the same for all changes of a transaction'$ddl$),
+(5, $ddl$COMMENT ON COLUMN dms.DocumentChange.DocumentId IS 'the document'$ddl$),
+(5, $ddl$COMMENT ON COLUMN dms.DocumentChange.Etag IS 'its etag after the change'$ddl$),
+(5, $ddl$
+CREATE TABLE dms.TrackedChange (
+	DocumentId bigint NOT NULL,
+	Etag bigint NOT NULL,
+	Kind "char" NOT NULL,
+	ResourceTypeId integer NOT NULL,
+	ChangeVersion bigint NOT NULL,
+	DocumentUuid uuid NOT NULL,
+	OldKey json,
+	NewKey json,
+	OldReferentialId uuid,
+	OldAliasId uuid,
+	CreatedAt timestamptz NOT NULL DEFAULT now(),
+	PRIMARY KEY (DocumentId, Etag)
+)$ddl$),
+(5, $ddl$CREATE INDEX trackedchange_version_ix ON dms.TrackedChange (ResourceTypeId, ChangeVersion)$ddl$),
+(5, $ddl$CREATE INDEX trackedchange_uuid_ix ON dms.TrackedChange (DocumentUuid)$ddl$),
+(5, $ddl$COMMENT ON TABLE dms.TrackedChange IS 'deletes of documents, and changes of their keys; dms.purge_tracked_changes() deletes old ones'$ddl$),
+(5, $ddl$COMMENT ON COLUMN dms.TrackedChange.DocumentId IS 'the document'$ddl$),
+(5, $ddl$COMMENT ON COLUMN dms.TrackedChange.Etag IS 'its etag after the change; of a delete, its last etag plus 1'$ddl$),
+(5, $ddl$COMMENT ON COLUMN dms.TrackedChange.Kind IS 'D: deleted, K: its key has changed'$ddl$),
+(5, $ddl$COMMENT ON COLUMN dms.TrackedChange.ResourceTypeId IS 'the resource of the document'$ddl$),
+(5, $ddl$COMMENT ON COLUMN dms.TrackedChange.ChangeVersion IS 'the number of the change: odd, and the same for all changes of a transaction'$ddl$),
+(5, $ddl$COMMENT ON COLUMN dms.TrackedChange.DocumentUuid IS 'the public id of the document'$ddl$),
+(5, $ddl$COMMENT ON COLUMN dms.TrackedChange.OldKey IS 'its key before the change; NULL if that is not known'$ddl$),
+(5, $ddl$COMMENT ON COLUMN dms.TrackedChange.NewKey IS 'its key after the change; NULL if it was deleted'$ddl$),
+(5, $ddl$COMMENT ON COLUMN dms.TrackedChange.OldReferentialId IS 'its ReferentialId before the change'$ddl$),
+(5, $ddl$COMMENT ON COLUMN dms.TrackedChange.OldAliasId IS 'the same, under the superclass'$ddl$),
+(5, $ddl$COMMENT ON COLUMN dms.TrackedChange.CreatedAt IS 'when the transaction began'$ddl$)
 ) AS u (version, statement)
 WHERE u.version > from_version
 $upgrade$;
@@ -722,7 +833,20 @@ CREATE OR REPLACE FUNCTION dms.document_after_truncate() RETURNS trigger
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET jit = off
 AS $body$
+DECLARE
+	change_version bigint;
 BEGIN
+	IF EXISTS (SELECT FROM dms.Store WHERE ChangeTracking) THEN
+		SELECT ChangeBase + 2 * pg_current_xact_id()::text::bigint INTO change_version
+		FROM dms.Store WHERE ChangeSystem = (SELECT system_identifier FROM pg_control_system());
+		IF change_version IS NULL THEN
+			RAISE object_not_in_prerequisite_state USING MESSAGE = 'changes of this copy of the store have no numbers yet',
+				HINT = 'Call dms.current_change_version() first.';
+		END IF;
+		UPDATE dms.Store SET PurgedBy = change_version, PurgedThrough = GREATEST(PurgedThrough, ChangeFloor, change_version + 1,
+			(SELECT max(ChangeVersion) FROM dms.DocumentChange), (SELECT max(ChangeVersion) FROM dms.TrackedChange));
+		TRUNCATE dms.DocumentChange, dms.TrackedChange;
+	END IF;
 	TRUNCATE dms.ReferentialIdentity, dms.ReferenceEdge, dms.IdentityLock, dms.Descriptor, dms.ParentChild,
 		dms.CollectionMember, dms.UniqueKeyValue, dms.DocumentAccount$ddl$ || tables || $ddl$ CASCADE;
 	RETURN NULL;
@@ -789,6 +913,24 @@ LANGUAGE C STABLE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_cata
 AS 'MODULE_PATHNAME', 'dms_plan_resource';
 COMMENT ON FUNCTION dms.plan_resource(text, text, jsonb) IS
 'the DDL that setting these options by dms.configure_resource() would run, one statement per row; runs nothing';
+
+CREATE FUNCTION dms.set_change_tracking(enabled boolean) RETURNS void
+LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_set_change_tracking';
+COMMENT ON FUNCTION dms.set_change_tracking(boolean) IS
+'begins to record changes of documents for those who follow the store, or stops and forgets them; writers wait meanwhile';
+
+CREATE FUNCTION dms.compact_changes() RETURNS bigint
+LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_compact_changes';
+COMMENT ON FUNCTION dms.compact_changes() IS
+'deletes rows of the journal of changes that later changes of the same documents have superseded; returns their number';
+
+CREATE FUNCTION dms.current_change_version() RETURNS bigint
+LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_current_change_version';
+COMMENT ON FUNCTION dms.current_change_version() IS
+'the number that changes by this transaction have, for those who change documents by statements of their own';
 
 CREATE FUNCTION dms_internal.require_store() RETURNS void
 LANGUAGE C STABLE STRICT PARALLEL SAFE
@@ -1900,6 +2042,53 @@ $$;
 COMMENT ON FUNCTION dms_internal.audit_relations(text[], bigint) IS
 'relations of documents of these types whose type or id of a document is wrong, and documents that are above themselves';
 
+-- The journal is looked at only while changes are recorded.  Numbers are compared with
+-- those of transactions only on the server that they are of.
+CREATE FUNCTION dms_internal.audit_changes(types text[], only_document bigint) RETURNS SETOF dms_internal.audit_finding
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	type_ids integer[];
+BEGIN
+	IF NOT EXISTS (SELECT FROM dms.Store AS s WHERE s.ChangeTracking) THEN
+		RETURN;
+	END IF;
+	SELECT array_agg(dms_internal.resource_type_id(m.ProjectName, m.ResourceName)) INTO type_ids
+	FROM dms.ResourceModel AS m WHERE types IS NULL OR m.ProjectName || ':' || m.ResourceName = ANY (types);
+
+	RETURN QUERY
+	SELECT k.kind, c.id, c.uuid, NULL::text, 'a change to etag ' || c.etag,
+		CASE WHEN k.kind = 'change_surplus' THEN c.n || ' changes' END
+	FROM (SELECT d.DocumentId AS id, d.DocumentUuid AS uuid, d.Etag AS etag, count(j.DocumentId) AS n,
+			count(*) FILTER (WHERE j.ResourceTypeId = t.id) AS n_right
+		FROM dms.Document AS d
+		JOIN (SELECT m.ProjectName, m.ResourceName, dms_internal.resource_type_id(m.ProjectName, m.ResourceName) AS id
+			FROM dms.ResourceModel AS m OFFSET 0) AS t ON (t.ProjectName, t.ResourceName) = (d.ProjectName, d.ResourceName)
+		LEFT JOIN dms.DocumentChange AS j ON (j.DocumentId, j.Etag) = (d.DocumentId, d.Etag)
+			AND (only_document IS NULL OR j.ResourceTypeId = ANY (type_ids))
+		WHERE t.id = ANY (type_ids) AND (only_document IS NULL OR d.DocumentId = only_document)
+		GROUP BY d.DocumentId
+		HAVING count(*) FILTER (WHERE j.ResourceTypeId = t.id) <> 1 OR count(j.DocumentId) <> 1) AS c,
+		LATERAL (SELECT 'change_missing' WHERE c.n_right = 0
+			UNION ALL SELECT 'change_surplus' WHERE c.n > LEAST(c.n_right, 1)) AS k (kind);
+
+	RETURN QUERY
+	SELECT 'change_ahead', j.DocumentId,
+		(SELECT d.DocumentUuid FROM dms.Document AS d WHERE d.DocumentId = j.DocumentId), NULL::text,
+		'a number up to ' || l.highest, 'change ' || j.ChangeVersion
+	FROM dms.Store AS s, pg_control_system() AS c,
+		LATERAL (SELECT s.ChangeBase + 2 * COALESCE(
+			GREATEST(pg_snapshot_xmax(pg_current_snapshot()), pg_current_xact_id_if_assigned()),
+			pg_snapshot_xmax(pg_current_snapshot()))::text::bigint) AS l (highest),
+		(SELECT DocumentId, ResourceTypeId, ChangeVersion FROM dms.DocumentChange UNION ALL
+			SELECT DocumentId, ResourceTypeId, ChangeVersion FROM dms.TrackedChange) AS j
+	WHERE s.ChangeSystem = c.system_identifier AND j.ChangeVersion > GREATEST(l.highest, s.ChangeFloor) + 1
+	  AND (types IS NULL OR j.ResourceTypeId = ANY (type_ids)) AND (only_document IS NULL OR j.DocumentId = only_document);
+END
+$$;
+COMMENT ON FUNCTION dms_internal.audit_changes(text[], bigint) IS
+'changes of documents of these types that are missing in the journal, or more than one of an etag, or with numbers that were not given yet';
+
 -- All counts come from a single pass over dms.Document, not from one per resource.
 CREATE FUNCTION dms_internal.audit_store(project text, resource text, only_uuid uuid) RETURNS SETOF dms_internal.audit_finding
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
@@ -1947,6 +2136,7 @@ BEGIN
 	RETURN QUERY SELECT f.* FROM dms_internal.audit_descriptors(types, only_document) AS f;
 	RETURN QUERY SELECT f.* FROM dms_internal.audit_members(types, only_document) AS f;
 	RETURN QUERY SELECT f.* FROM dms_internal.audit_relations(types, only_document) AS f;
+	RETURN QUERY SELECT f.* FROM dms_internal.audit_changes(types, only_document) AS f;
 END
 $$;
 COMMENT ON FUNCTION dms_internal.audit_store(text, text, uuid) IS
@@ -2128,6 +2318,19 @@ members AS (
 UPDATE dms.DocumentAccount AS r SET ResourceTypeId = o.type_id, DocumentUuid = o.uuid
 FROM right_ones AS o WHERE r.DocumentId = o.DocumentId
 $statement$),
+('change_ahead', $statement$
+DELETE FROM dms.DocumentChange AS j USING dms.Store AS s
+WHERE j.DocumentId = ANY ($1) AND j.ChangeVersion > s.ChangeBase
+	+ 2 * GREATEST(pg_snapshot_xmax(pg_current_snapshot()), pg_current_xact_id())::text::bigint
+$statement$),
+('change_surplus', $statement$
+DELETE FROM dms.DocumentChange AS j USING dms.Document AS d, dms.ResourceType AS t
+WHERE j.DocumentId = ANY ($1) AND (d.DocumentId, d.Etag) = (j.DocumentId, j.Etag)
+  AND (t.ProjectName, t.ResourceName) = (d.ProjectName, d.ResourceName)
+  AND (j.ResourceTypeId <> t.ResourceTypeId
+	OR EXISTS (SELECT FROM dms.DocumentChange AS l WHERE (l.ResourceTypeId, l.DocumentId, l.Etag) =
+		(j.ResourceTypeId, j.DocumentId, j.Etag) AND l.ChangeVersion > j.ChangeVersion))
+$statement$),
 ('tombstone_missing', $statement$
 INSERT INTO dms.DocumentVersion (DocumentUuid, VersionNumber, CreatedAt, ResourceTypeId, ResourceVersion, Kind, CreatedBy)
 SELECT v.DocumentUuid, v.VersionNumber + 1, GREATEST(clock_timestamp(), v.CreatedAt), v.ResourceTypeId,
@@ -2188,20 +2391,20 @@ VALUES
 	covers, covered_documents, find_unique_key, get_record, query_records, handle_request, process_request,
 	unavailable_response, require_own_transaction}',
 	'{store, document, referentialidentity, descriptor, edgesource, referenceedge,
-	effectiveschema, schemacomponent, resourcemodel, resourcetype, parentchild, collectionmember, documentaccount}'),
+	effectiveschema, schemacomponent, resourcemodel, resourcetype, parentchild, collectionmember, documentaccount, documentchange}'),
 -- Writing runs with the rights of the store's owner, so a writer needs no other
 -- tables.
 ('writer', '{upsert_document, update_document, update_documents, delete_document, restore_document, set_parent, add_member,
-	remove_member, set_account, claim_unique_key, release_unique_key,
+	remove_member, set_account, claim_unique_key, release_unique_key, current_change_version,
 	idempotency_begin, idempotency_complete}',
 	'{}'),
 ('admin', '{core_ddl, trigger_ddl, upgrade_ddl, upgrade_store, deploy_schema, migrate_schema, plan_schema, plan_migration, configure_store,
-	configure_resource, plan_resource, baseline_history, write_baseline, purge_history, erase_history,
+	configure_resource, plan_resource, set_change_tracking, compact_changes, baseline_history, write_baseline, purge_history, erase_history,
 	stored_identities, resource_type_id, audit, audit_store, audit_scope, audit_rows, audit_references, audit_documents,
-	audit_edges, audit_identities, audit_descriptors, audit_members, audit_history, audit_relations, audit_orphans, rebuild_edges, repair,
+	audit_edges, audit_identities, audit_descriptors, audit_members, audit_history, audit_changes, audit_relations, audit_orphans, rebuild_edges, repair,
 	lock_identity_closure, recompute_identities, grant_access,
 	purge_idempotency_keys, require_page, idempotency_keys}',
-	'{identitylock, idempotencykeys, documentversion, uniquekeyvalue}')
+	'{identitylock, idempotencykeys, documentversion, uniquekeyvalue, trackedchange}')
 $$;
 COMMENT ON FUNCTION dms.access_levels() IS
 'the functions and core tables that each level of access adds to the level before it';

@@ -12,6 +12,7 @@
 #include "admin/migrate.h"
 #include "admin/migratedata.h"
 #include "catalog/pg_class.h"
+#include "document/changes.h"
 #include "document/rowtables.h"
 #include "engine/ownercode.h"
 #include "engine/snapshot.h"
@@ -229,6 +230,22 @@ RecordOptions(const SchemaDiff *diff)
 	}
 }
 
+/* Record the documents of resources that have other names, and so other numbers. */
+static void
+RecordChanges(const SchemaDiff *diff)
+{
+	ListCell   *cell;
+
+	foreach(cell, diff->resources)
+	{
+		const ResourceDiff *resource = lfirst(cell);
+
+		if (SchemaDiffIsRenamed(resource))
+			ChangesMove(ResourceTypeId(resource->before->model->project, resource->before->model->resource),
+						ResourceTypeId(resource->after->model->project, resource->after->model->resource));
+	}
+}
+
 /* Store the models that differ from those of the old schema. */
 static void
 RecordModels(const SchemaDiff *diff)
@@ -292,6 +309,7 @@ MigrateStore(const Deployment *deployment)
 	MigrateDataCompute(plan);
 	DeployRecordForgetEdgeSources(deployment->set);
 	MigrateDataBump(bumped);
+	RecordChanges(plan->diff);
 	GrantsReapply();
 	ereport(NOTICE,
 			(errmsg_plural("changed the schema in %d step", "changed the schema in %d steps",

@@ -48,6 +48,7 @@ typedef enum Remedy
 	REMEDY_EDGES,
 	REMEDY_MEMBERS,
 	REMEDY_IDENTITY,
+	REMEDY_CHANGE,				/* record the present etag in the journal */
 	REMEDY_VERSION,				/* write a version with the present etag */
 	REMEDY_NEXT_VERSION			/* raise the etag, and write a version */
 } Remedy;
@@ -88,6 +89,9 @@ static const KindInfo kinds[] = {
 	{"identity_surplus", REMEDY_SQL},
 	{"identity_missing", REMEDY_IDENTITY},
 	{"identity_wrong", REMEDY_IDENTITY},
+	{"change_ahead", REMEDY_SQL},
+	{"change_surplus", REMEDY_SQL},
+	{"change_missing", REMEDY_CHANGE},
 	{"tombstone_missing", REMEDY_SQL},
 	{"history_missing", REMEDY_VERSION},
 	{"history_wrong", REMEDY_NEXT_VERSION},
@@ -281,7 +285,7 @@ RepairVersions(const Findings *findings, bool raise)
 	for (ClosureType *t = ClosureGroup(ids, n); t != NULL; t = t->next)
 	{
 		if (raise)
-			DocumentsBump(t->ids, t->n);
+			CascadeBumpType(t);
 		HistoryAppend(ModelCacheFind(t->project, t->resource), t->ids, t->n, HISTORY_BASELINE);
 	}
 }
@@ -325,6 +329,9 @@ RepairKind(const Repair *repair, Findings *findings)
 			break;
 		case REMEDY_IDENTITY:
 			RepairIdentities(repair, findings);
+			break;
+		case REMEDY_CHANGE:
+			CascadeNote(findings->ids, findings->n);
 			break;
 		case REMEDY_VERSION:
 			RepairVersions(findings, false);

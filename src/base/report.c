@@ -194,6 +194,18 @@ static const ProblemCaseInfo problem_cases[] = {
 		ERRCODE_PROGRAM_LIMIT_EXCEEDED, 400, "bad-request", "Bad Request",
 		"Too many documents would be deleted."
 	},
+	[PROBLEM_CHANGES_OFF] = {
+		ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, 404, "system:configuration:feature-disabled",
+		"Feature Disabled", "Changes of documents are not recorded."
+	},
+	[PROBLEM_CHANGES_FOREIGN] = {
+		ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, 503, "service-unavailable", "Service Unavailable",
+		"Nobody has written to this copy of the store yet, so its changes have no numbers."
+	},
+	[PROBLEM_CURSOR_LOST] = {
+		ERRCODE_DMS_CURSOR_LOST, 410, "cursor-lost", "Cursor Lost",
+		"Not all changes after the cursor are known."
+	},
 	[PROBLEM_EDGES_DIFFER] = {
 		ERRCODE_DATA_CORRUPTED, 500, "system", "Edge Verification Failed",
 		"The reference edges of the document differ from its stored rows."

@@ -174,6 +174,37 @@ KeepCascaded(const Closure *closure, const ClosureType *parents, const int64 *wr
 	KeepVersions(parents, written, nwritten);
 }
 
+/* Documents whose etags are to be raised. */
+typedef struct ChangedList
+{
+	ChangedDocument *documents;
+	int			n;
+} ChangedList;
+
+/* Add documents to a list, except those in written. */
+static void
+AddChanged(ChangedList *list, const ClosureType *types, const int64 *written, int nwritten)
+{
+	int			total = list->n;
+
+	for (const ClosureType *t = types; t != NULL; t = t->next)
+		total += t->n;
+	list->documents = list->documents == NULL ?
+		palloc_extended(sizeof(ChangedDocument) * Max(total, 1), MCXT_ALLOC_HUGE) :
+		repalloc_huge(list->documents, sizeof(ChangedDocument) * Max(total, 1));
+	for (const ClosureType *t = types; t != NULL; t = t->next)
+	{
+		int32		type_id = ModelCacheFind(t->project, t->resource)->type_id;
+
+		for (int i = 0; i < t->n; i++)
+			if (!IdsHave(written, nwritten, t->ids[i]))
+				list->documents[list->n++] = (ChangedDocument)
+			{
+				t->ids[i], type_id, 0
+			};
+	}
+}
+
 /*
  * Do all that follows from new identities.  The documents in done have their
  * new ReferentialIds already and are not recomputed.  Those in written are
@@ -187,16 +218,11 @@ void
 CascadeRun(const Closure *closure, const int64 *done, int ndone,
 		   const int64 *written, int nwritten)
 {
-	int			nmembers;
 	int			nparents;
-	int			nothers;
-	int64	   *members = ClosureIds(closure, &nmembers);
-	int64	   *parents;
-	ClosureType *parent_types;
-	int64	   *changed;
-
-	parents = ClosureOuterParents(closure, &nparents);
-	parent_types = ClosureGroup(parents, nparents);
+	int			nmembers;
+	int64	   *parents = ClosureOuterParents(closure, &nparents);
+	ClosureType *parent_types = ClosureGroup(parents, nparents);
+	ChangedList changed = {0};
 
 	/*
 	 * First, because a document whose references contradict each other has no
@@ -206,22 +232,19 @@ CascadeRun(const Closure *closure, const int64 *done, int ndone,
 		CheckEqualities(closure, parent_types);
 	if (!FAULT_SKIP("recompute"))
 		RecomputeMembers(closure, done, ndone);
-	members = Without(members, nmembers, written, nwritten, &nothers);
-	parents = Without(parents, nparents, written, nwritten, &nparents);
-	changed = palloc_extended(sizeof(int64) * Max(nothers + nparents, 1), MCXT_ALLOC_HUGE);
-	memcpy(changed, members, sizeof(int64) * nothers);
-	memcpy(changed + nothers, parents, sizeof(int64) * nparents);
-	qsort(changed, nothers + nparents, sizeof(int64), IdsCompare);
+	AddChanged(&changed, closure->types, written, nwritten);
+	nmembers = changed.n;
+	AddChanged(&changed, parent_types, written, nwritten);
 	if (FAULT_SKIP("history_behind_bump"))
 		KeepCascaded(closure, parent_types, written, nwritten);
 	if (!FAULT_SKIP("parent_bump"))
-		DocumentsBump(changed, nothers + nparents);
+		DocumentsBump(changed.documents, changed.n);
 	if (!FAULT_SKIP("history_behind_bump"))
 		KeepCascaded(closure, parent_types, written, nwritten);
-	if (nothers + nparents >= LARGE_CASCADE)
+	if (changed.n >= LARGE_CASCADE)
 		ereport(NOTICE,
 				(errmsg("change of identity reached %d dependent documents and %d that refer to them",
-						nothers, nparents)));
+						nmembers, changed.n - nmembers)));
 }
 
 /*
@@ -231,8 +254,34 @@ CascadeRun(const Closure *closure, const int64 *done, int ndone,
 void
 CascadeBump(const int64 *ids, int n)
 {
-	DocumentsBump(ids, n);
-	KeepVersions(ClosureGroup(ids, n), NULL, 0);
+	ClosureType *types = ClosureGroup(ids, n);
+	ChangedList changed = {0};
+
+	AddChanged(&changed, types, NULL, 0);
+	DocumentsBump(changed.documents, changed.n);
+	KeepVersions(types, NULL, 0);
+}
+
+/* Record the present etags of documents in the journal of changes. */
+void
+CascadeNote(const int64 *ids, int n)
+{
+	ChangedList changed = {0};
+
+	AddChanged(&changed, ClosureGroup(ids, n), NULL, 0);
+	DocumentsNote(changed.documents, changed.n);
+}
+
+/* Raise the etags of documents of one resource. */
+void
+CascadeBumpType(const ClosureType *type)
+{
+	ClosureType only = *type;
+	ChangedList changed = {0};
+
+	only.next = NULL;
+	AddChanged(&changed, &only, NULL, 0);
+	DocumentsBump(changed.documents, changed.n);
 }
 
 /*

@@ -15,6 +15,8 @@ extern void CascadeRun(const Closure *closure, const int64 *done, int ndone,
 					   const int64 *written, int nwritten);
 
 extern int64 CascadeRecompute(const int64 *ids, int n);
+extern void CascadeNote(const int64 *ids, int n);
+extern void CascadeBumpType(const ClosureType *type);
 extern void CascadeBump(const int64 *ids, int n);
 
 /* cascadeequality.c */

@@ -14,6 +14,7 @@
 #include "cascade/claim.h"
 #include "cascade/identitylocks.h"
 #include "catalog/pg_type.h"
+#include "document/changes.h"
 #include "document/document.h"
 #include "document/referentialids.h"
 #include "engine/result.h"
@@ -121,13 +122,9 @@ ClaimDirectly(const FlatDocument *flat, DocumentHeader *header)
 	return true;
 }
 
-/*
- * Claim the identity of a body for a new document, and set its header.  If that has an
- * etag, the document was deleted: it gets the uuid and this etag, and is not modified
- * before the time in the header.  Returns false if another document has the identity.
- */
-bool
-ClaimIdentity(const FlatDocument *flat, DocumentHeader *header)
+/* Claim the identity of a body, for ClaimIdentity(). */
+static bool
+ClaimRows(const FlatDocument *flat, DocumentHeader *header)
 {
 	bool		again = header->etag != 0;
 	const ResourceModel *model = flat->model;
@@ -156,5 +153,19 @@ ClaimIdentity(const FlatDocument *flat, DocumentHeader *header)
 	header->document_id = ResultInt64(0, 1);
 	header->etag = ResultInt64(0, 2);
 	header->last_modified = ResultTime(0, 3);
+	return true;
+}
+
+/*
+ * Claim the identity of a body for a new document, and set its header.  If that has an
+ * etag, the document was deleted: it gets the uuid and this etag, and is not modified
+ * before the time in the header.  Returns false if another document has the identity.
+ */
+bool
+ClaimIdentity(const Resource *resource, const FlatDocument *flat, DocumentHeader *header)
+{
+	if (!ClaimRows(flat, header))
+		return false;
+	ChangesNote(resource->type_id, header->document_id, header->etag);
 	return true;
 }

@@ -10,6 +10,6 @@
 #include "document/document.h"
 #include "document/flatten.h"
 
-extern bool ClaimIdentity(const FlatDocument *flat, DocumentHeader *header);
+extern bool ClaimIdentity(const Resource *resource, const FlatDocument *flat, DocumentHeader *header);
 
 #endif							/* DMS_CLAIM_H */

@@ -9,10 +9,12 @@
 #include "postgres.h"
 
 #include "base/faults.h"
+#include "base/ids.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_type.h"
 #include "commands/sequence.h"
 #include "common/int.h"
+#include "document/changes.h"
 #include "document/document.h"
 #include "engine/datums.h"
 #include "engine/keywrite.h"
@@ -364,11 +366,10 @@ DocumentLockAtOnce(int64 document_id, DocumentHeader *header)
 	return LockHeader(document_id, LockWaitSkip, header);
 }
 
-/* Raise the etag in a row; arg is the time. */
+/* Raise the etag in a row, at a time. */
 static void
-RaiseEtag(Datum *values, void *arg)
+RaiseEtag(Datum *values, TimestampTz now)
 {
-	TimestampTz now = *(TimestampTz *) arg;
 	int64		etag;
 
 	if (pg_add_s64_overflow(DatumGetInt64(values[1]), 1, &etag))
@@ -399,21 +400,16 @@ BumpRow(Datum *values, bool *nulls pg_attribute_unused(), void *arg)
 
 	if (bump_arg->judge && DatumGetInt64(values[1]) != header->etag)
 		return false;
-	RaiseEtag(values, &now);
+	RaiseEtag(values, now);
 	values[3] = CStringGetTextDatum(bump_arg->version);
 	header->etag = DatumGetInt64(values[1]);
 	header->last_modified = DatumGetTimestampTz(values[2]);
 	return true;
 }
 
-/*
- * Raise the etag of one document, as the last statement of its write.  If
- * judge is set, only if the etag is the one that the write relied on; returns
- * false if it is not.  The statement locks the newest version of the row, so
- * this check is reliable whatever the snapshot shows.
- */
-bool
-DocumentBump(DocumentHeader *header, const char *version, bool judge)
+/* Raise the etag of one document, for DocumentBump(). */
+static bool
+RaiseOne(DocumentHeader *header, const char *version, bool judge)
 {
 	Datum		values[3];
 	char		nulls[] = "   ";
@@ -437,15 +433,102 @@ DocumentBump(DocumentHeader *header, const char *version, bool judge)
 }
 
 /*
- * Raise the etags of documents whose representation changed because others
- * did.  The ids are ascending, and rows are locked in that order.
+ * Raise the etag of one document, as the last statement of its write.  If
+ * judge is set, only if the etag is the one that the write relied on; returns
+ * false if it is not.  The statement locks the newest version of the row, so
+ * this check is reliable whatever the snapshot shows.
+ */
+bool
+DocumentBump(const Resource *resource, DocumentHeader *header, bool judge)
+{
+	if (!RaiseOne(header, resource->model->version, judge))
+		return false;
+	ChangesNote(resource->type_id, header->document_id, header->etag);
+	return true;
+}
+
+/* Documents whose etags are raised, in ascending order. */
+typedef struct Bumps
+{
+	TimestampTz now;
+	ChangedDocument *documents;
+	int			next;			/* the first that may be the next row */
+} Bumps;
+
+/*
+ * Callback: raise the etag in the row of one of the documents, and note it.  It may be
+ * called twice for a row; the last etag is the one that was written.
+ */
+static void
+BumpNext(Datum *values, void *arg)
+{
+	Bumps	   *bumps = arg;
+	int64		id = DatumGetInt64(values[0]);
+
+	RaiseEtag(values, bumps->now);
+	while (bumps->documents[bumps->next].document_id < id)
+		bumps->next++;
+	Assert(bumps->documents[bumps->next].document_id == id);
+	bumps->documents[bumps->next].etag = DatumGetInt64(values[1]);
+}
+
+/* Order documents by their ids. */
+static int
+CompareIds(const void *a, const void *b)
+{
+	return IdsCompare(&((const ChangedDocument *) a)->document_id, &((const ChangedDocument *) b)->document_id);
+}
+
+/*
+ * Raise the etags of documents whose representation changed because others did.  Each
+ * is in the list once.  The list is put in order, and rows are locked in ascending
+ * order of the ids.
  */
 void
-DocumentsBump(const int64 *ids, int n)
+DocumentsBump(ChangedDocument *documents, int n)
 {
-	TimestampTz now = GetCurrentTimestamp();
+	Bumps		bumps = {GetCurrentTimestamp(), documents, 0};
+	int64	   *ids = palloc_extended(sizeof(int64) * Max(n, 1), MCXT_ALLOC_HUGE);
 
-	KeyWriteUpdate(&etags, ids, n, RaiseEtag, &now);
+	qsort(documents, n, sizeof(ChangedDocument), CompareIds);
+	for (int i = 0; i < n; i++)
+	{
+		ids[i] = documents[i].document_id;
+		documents[i].etag = 0;
+	}
+	KeyWriteUpdate(&etags, ids, n, BumpNext, &bumps);
+	ChangesNoteAll(documents, n);
+	pfree(ids);
+}
+
+/* Record the present etags of documents in the journal of changes.  The list is put in order. */
+void
+DocumentsNote(ChangedDocument *documents, int n)
+{
+	StoredRows	rows;
+	int64	   *ids = palloc_extended(sizeof(int64) * Max(n, 1), MCXT_ALLOC_HUGE);
+	int			at = 0;
+
+	qsort(documents, n, sizeof(ChangedDocument), CompareIds);
+	for (int i = 0; i < n; i++)
+		ids[i] = documents[i].document_id;
+	SnapshotBegin();
+	DocumentHeadersRead(ids, n, &rows);
+	SnapshotEnd();
+	for (int i = 0; i < n; i++)
+	{
+		DocumentHeader header;
+
+		documents[i].etag = 0;
+		if (at == rows.nrows)
+			continue;
+		DocumentHeaderFromRow(StoredRowValues(&rows, at), &header);
+		if (header.document_id != documents[i].document_id)
+			continue;
+		documents[i].etag = header.etag;
+		at++;
+	}
+	ChangesNoteAll(documents, n);
 }
 
 /*

@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "datatype/timestamp.h"
+#include "document/changes.h"
 #include "model/modelcache.h"
 #include "utils/uuid.h"
 
@@ -54,8 +55,9 @@ extern bool DocumentInserts(int64 *document_id);
 extern void DocumentInsert(const ResourceModel *model, DocumentHeader *header);
 extern bool DocumentLock(int64 document_id, DocumentHeader *header);
 extern bool DocumentLockAtOnce(int64 document_id, DocumentHeader *header);
-extern bool DocumentBump(DocumentHeader *header, const char *version, bool judge);
-extern void DocumentsBump(const int64 *ids, int n);
+extern bool DocumentBump(const Resource *resource, DocumentHeader *header, bool judge);
+extern void DocumentsBump(ChangedDocument *documents, int n);
+extern void DocumentsNote(ChangedDocument *documents, int n);
 extern int	DocumentsLockToDelete(const int64 *ids, int n);
 extern uint64 DocumentsDelete(const int64 *ids, int n);
 extern bool DocumentDelete(int64 document_id, bool judge, int64 *etag);

@@ -75,6 +75,8 @@ static const char *const table_names[STORE_TABLES] = {
 	[STORE_COLLECTION_MEMBER] = "collectionmember",
 	[STORE_UNIQUE_KEY_VALUE] = "uniquekeyvalue",
 	[STORE_DOCUMENT_ACCOUNT] = "documentaccount",
+	[STORE_DOCUMENT_CHANGE] = "documentchange",
+	[STORE_TRACKED_CHANGE] = "trackedchange",
 	[STORE_DOCUMENT_SEQUENCE] = "document_documentid_seq",
 };
 

@@ -1,6 +1,7 @@
 /*
  * storerow.c
- *		The row of dms.Store: the store's version, its generation and its own limits.
+ *		The row of dms.Store: the store's version, its generation, its own limits, and
+ *		where the numbers of changes come from.
  *
  * The core tables are not members of the extension, so a database may have those
  * of another version than the library: an older one after an update of the
@@ -27,6 +28,7 @@
 #include "access/table.h"
 #include "access/tableam.h"
 #include "access/xact.h"
+#include "access/xlog.h"
 #include "base/faults.h"
 #include "base/report.h"
 #include "base/uuid.h"
@@ -59,6 +61,12 @@ enum
 	COLUMN_IDEMPOTENCY_TTL,
 	COLUMN_MAX_DELETE_SIZE,
 	COLUMN_URN_DOMAIN,
+	COLUMN_CHANGE_TRACKING,
+	COLUMN_CHANGE_BASE,
+	COLUMN_CHANGE_FLOOR,
+	COLUMN_CHANGE_SYSTEM,
+	COLUMN_PURGED_THROUGH,
+	COLUMN_PURGED_BY,
 	COLUMNS
 };
 
@@ -76,6 +84,12 @@ static const struct
 	[COLUMN_IDEMPOTENCY_TTL] = {"idempotencyttl", INT4OID},
 	[COLUMN_MAX_DELETE_SIZE] = {"maxdeletesize", INT4OID},
 	[COLUMN_URN_DOMAIN] = {"urndomain", VARCHAROID},
+	[COLUMN_CHANGE_TRACKING] = {"changetracking", BOOLOID},
+	[COLUMN_CHANGE_BASE] = {"changebase", INT8OID},
+	[COLUMN_CHANGE_FLOOR] = {"changefloor", INT8OID},
+	[COLUMN_CHANGE_SYSTEM] = {"changesystem", INT8OID},
+	[COLUMN_PURGED_THROUGH] = {"purgedthrough", INT8OID},
+	[COLUMN_PURGED_BY] = {"purgedby", INT8OID},
 };
 
 static const StoreLimits no_limits = {.idempotency_ttl = INT_MAX,.urn_domain = "dms"};
@@ -92,6 +106,7 @@ typedef struct StoreState
 
 static StoreState state;
 static StoreLimits limits;
+static StoreJournal journal;
 static uint64 state_number = 1; /* changes whenever the state does */
 static bool known = false;		/* the row was read */
 static uint64 known_changes = 0;	/* StoreChanges() before it was read */
@@ -140,12 +155,27 @@ VersionNumber(Datum version)
 	return number > 0 && number < PG_INT32_MAX ? (int) number : 0;
 }
 
+/* Take what concerns numbers of changes from the columns of the row. */
+static void
+TakeJournal(const Datum *values, const bool *nulls, StoreJournal *taken)
+{
+	for (int i = COLUMN_CHANGE_TRACKING; i <= COLUMN_PURGED_BY; i++)
+		if (nulls[i])
+			ResultRefuse("NULL where there must be a value");
+	taken->tracking = DatumGetBool(values[COLUMN_CHANGE_TRACKING]);
+	taken->base = DatumGetInt64(values[COLUMN_CHANGE_BASE]);
+	taken->floor = DatumGetInt64(values[COLUMN_CHANGE_FLOOR]);
+	taken->system = DatumGetInt64(values[COLUMN_CHANGE_SYSTEM]);
+	taken->purged_through = DatumGetInt64(values[COLUMN_PURGED_THROUGH]);
+	taken->purged_by = DatumGetInt64(values[COLUMN_PURGED_BY]);
+}
+
 /*
  * Take the state and the limits from the row.  Of a row of another version, only
  * the version is taken: it may not have the other columns.
  */
 static void
-TakeRow(TupleTableSlot *slot, StoreState *row, StoreLimits *set)
+TakeRow(TupleTableSlot *slot, StoreState *row, StoreLimits *set, StoreJournal *taken)
 {
 	Datum		values[COLUMNS];
 	bool		nulls[COLUMNS];
@@ -174,6 +204,7 @@ TakeRow(TupleTableSlot *slot, StoreState *row, StoreLimits *set)
 		set->max_delete_size = DatumGetInt32(values[COLUMN_MAX_DELETE_SIZE]);
 	if (!nulls[COLUMN_URN_DOMAIN])
 		strlcpy(set->urn_domain, TextDatumGetCString(values[COLUMN_URN_DOMAIN]), sizeof(set->urn_domain));
+	TakeJournal(values, nulls, taken);
 }
 
 /*
@@ -181,7 +212,7 @@ TakeRow(TupleTableSlot *slot, StoreState *row, StoreLimits *set)
  * models are read in their current state, too.
  */
 static void
-ScanRow(StoreState *row, StoreLimits *set)
+ScanRow(StoreState *row, StoreLimits *set, StoreJournal *taken)
 {
 	Oid			table = StoreTable(STORE_STORE);
 	Relation	relation = table_open(table, AccessShareLock);
@@ -195,7 +226,7 @@ ScanRow(StoreState *row, StoreLimits *set)
 	slot = table_slot_create(relation, NULL);
 	scan = table_beginscan(relation, snapshot, 0, NULL);
 	if (table_scan_getnextslot(scan, ForwardScanDirection, slot))
-		TakeRow(slot, row, set);
+		TakeRow(slot, row, set, taken);
 	table_endscan(scan);
 	ExecDropSingleTupleTableSlot(slot);
 	UnregisterSnapshot(snapshot);
@@ -222,15 +253,17 @@ ReadRow(void)
 	uint64		before = StoreChanges();
 	StoreState	row = {0};
 	StoreLimits set = no_limits;
+	StoreJournal taken = {0};
 
 	if (known && known_changes == before)
 		return;
 	row.models = StoreTable(STORE_RESOURCE_MODEL);
-	ScanRow(&row, &set);
+	ScanRow(&row, &set, &taken);
 	if (!SameState(&row, &state))
 		state_number++;
 	state = row;
 	limits = set;
+	journal = taken;
 	known_changes = before;
 	known = true;
 }
@@ -285,19 +318,36 @@ StoreRowLimits(void)
 	return &limits;
 }
 
+/* Returns where the numbers of changes come from. */
+const StoreJournal *
+StoreRowJournal(void)
+{
+	StoreRowRequireVersion();
+	return &journal;
+}
+
+/* Returns the id of the store, which dump and restore keep. */
+const pg_uuid_t *
+StoreRowInstance(void)
+{
+	StoreRowRequireVersion();
+	return &state.instance;
+}
+
 /* Insert the row of a new store. */
 void
 StoreRowInsert(void)
 {
 	pg_uuid_t	id;
-	Oid			types[] = {UUIDOID, TEXTOID};
-	Datum		values[2];
+	Oid			types[] = {UUIDOID, TEXTOID, INT8OID};
+	Datum		values[lengthof(types)];
 
 	UuidV7(&id);
 	values[0] = UUIDPGetDatum(&id);
 	values[1] = CStringGetTextDatum(psprintf("%d", STORE_VERSION));
-	(void) StatementExecuteWithArgs("INSERT INTO dms.Store (InstanceId, StoreVersion) VALUES ($1, $2)",
-									2, types, values, false);
+	values[2] = Int64GetDatum((int64) GetSystemIdentifier());
+	(void) StatementExecuteWithArgs("INSERT INTO dms.Store (InstanceId, StoreVersion, ChangeSystem) VALUES ($1, $2, $3)",
+									lengthof(types), types, values, false);
 }
 
 /*
@@ -343,6 +393,32 @@ StoreRowConfigure(const char *assignments, Jsonb *options)
 	Datum		values[] = {JsonbPGetDatum(options)};
 
 	UpdateRow(psprintf(RAISE_GENERATION ", %s", assignments), 1, types, values);
+}
+
+/*
+ * Lock the row until the end of the transaction.  The journal in memory is the latest
+ * one then: a transaction that we waited for has sent its messages, and its row is
+ * read whatever our snapshot.
+ */
+void
+StoreRowLock(void)
+{
+	(void) StatementExecuteWithArgs("SELECT FROM dms.Store FOR NO KEY UPDATE", 0, NULL, NULL, false);
+	ResultFree();
+	AcceptInvalidationMessages();
+}
+
+/* Store where numbers of changes come from.  The row must be locked, or the gate be closed. */
+void
+StoreRowSetJournal(const StoreJournal *set)
+{
+	Oid			types[] = {BOOLOID, INT8OID, INT8OID, INT8OID, INT8OID, INT8OID};
+	Datum		values[] = {BoolGetDatum(set->tracking), Int64GetDatum(set->base), Int64GetDatum(set->floor),
+		Int64GetDatum(set->system), Int64GetDatum(set->purged_through), Int64GetDatum(set->purged_by)
+	};
+
+	UpdateRow(RAISE_GENERATION ", ChangeTracking = $1, ChangeBase = $2, ChangeFloor = $3, ChangeSystem = $4,"
+			  " PurgedThrough = $5, PurgedBy = $6", lengthof(types), types, values);
 }
 
 /*

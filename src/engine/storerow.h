@@ -8,13 +8,14 @@
 #include "postgres.h"
 
 #include "utils/jsonb.h"
+#include "utils/uuid.h"
 
 /*
  * The version of the core tables that this library works with.  A change of
  * dms_internal.core_ddl() or of stored models raises it, and is a step of
  * dms.upgrade_store() then.  Version 1 was stored as "1.0".
  */
-#define STORE_VERSION 4
+#define STORE_VERSION 5
 
 /* The longest domain of URNs. */
 #define URN_DOMAIN_MAX 32
@@ -33,14 +34,34 @@ typedef struct StoreLimits
 	char		urn_domain[URN_DOMAIN_MAX + 1];
 } StoreLimits;
 
+/*
+ * Where the numbers of changes come from; see document/changes.c.  A change by the
+ * transaction x has the number base + 2 * x.
+ */
+typedef struct StoreJournal
+{
+	bool		tracking;		/* changes are recorded */
+	int64		base;
+	int64		floor;			/* numbers up to this one are of another
+								 * server */
+	int64		system;			/* the server that base is for */
+	int64		purged_through; /* deletes up to this one may not be recorded
+								 * any more */
+	int64		purged_by;		/* the change that raised it */
+} StoreJournal;
+
 extern bool StoreRowIsOlder(void);
 extern int	StoreRowVersion(void);
 extern void StoreRowRequireVersion(void);
 extern uint64 StoreRowGeneration(void);
 extern const StoreLimits *StoreRowLimits(void);
+extern const StoreJournal *StoreRowJournal(void);
+extern const pg_uuid_t *StoreRowInstance(void);
 extern void StoreRowInsert(void);
 extern void StoreRowRaise(void);
 extern void StoreRowUpgraded(void);
+extern void StoreRowLock(void);
+extern void StoreRowSetJournal(const StoreJournal *set);
 extern Jsonb *StoreRowOptions(const char *members);
 extern void StoreRowConfigure(const char *assignments, Jsonb *options);
 

@@ -11,6 +11,7 @@
 #include "cascade/identitylocks.h"
 #include "cascade/locks.h"
 #include "document/body.h"
+#include "document/changes.h"
 #include "document/edges.h"
 #include "document/history.h"
 #include "document/references.h"
@@ -67,7 +68,7 @@ WriteNew(Write *write)
 
 	if (write->deleted != NULL)
 		header = *write->deleted;
-	if (!ClaimIdentity(write->flat, &header))
+	if (!ClaimIdentity(write->resource, write->flat, &header))
 		return false;
 	FlattenSetIds(write->flat, header.document_id);
 	RowsInsert(write->resource, write->flat);
@@ -150,7 +151,7 @@ void
 WriteBump(Write *write, DocumentHeader *header)
 {
 	VerifyEdges(write->resource, header->document_id);
-	if (!DocumentBump(header, write->flat->model->version, write->precondition.match.given))
+	if (!DocumentBump(write->resource, header, write->precondition.match.given))
 		PreconditionRaiseGone(&write->precondition, &header->uuid);
 	HistoryAppendOne(write->resource, header, write->restores ? HISTORY_RESTORED : HISTORY_UPDATED);
 	WriteFinish(write, WRITE_UPDATED, header);
@@ -244,6 +245,7 @@ WriteBegin(Session *session, const char *function)
 	if (!FAULT_SKIP("gate"))
 		StoreGate(RowExclusiveLock);
 	SessionBegin(session, RIGHTS_OF_OWNER);
+	ChangesBegin();
 }
 
 /* Start a write whose if_match is this argument of the function. */

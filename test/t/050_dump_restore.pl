@@ -121,6 +121,7 @@ sub works
 	is($node->safe_psql($name, 'SELECT * FROM dms.audit()'), '', "$name: and all is well");
 	$node->safe_psql($name, q{SELECT dms.delete_document(DocumentUuid) FROM dms.Document
 		JOIN edfi.schoolyeartype USING (DocumentId) WHERE schoolyear = 1901});
+	is($node->safe_psql($name, 'SELECT dms.compact_changes()'), 1, "$name: its change is of no use any more");
 	is($node->psql($name, q{SELECT dms.upsert_document('ed-fi', 'students', '{}')}, @teacher), 3,
 		"$name: a reader cannot write");
 	return;

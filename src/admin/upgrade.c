@@ -17,6 +17,7 @@
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
+#include "document/changes.h"
 #include "engine/result.h"
 #include "engine/session.h"
 #include "engine/statement.h"
@@ -38,6 +39,9 @@ PG_FUNCTION_INFO_V1(dms_upgrade_store);
 
 /* The version in which resources got numbers. */
 #define VERSION_WITH_RESOURCE_TYPES 2
+
+/* The version in which changes were recorded. */
+#define VERSION_WITH_CHANGES 5
 
 /* The format of models whose query fields had no equal paths. */
 #define FORMAT_WITHOUT_EQUAL_PATHS 2
@@ -176,6 +180,8 @@ UpgradeStore(int version)
 	RunStatements(statements, n);
 	parts = UpgradeModels(version, context);
 	StoreRowUpgraded();
+	if (version < VERSION_WITH_CHANGES)
+		(void) ChangesFill();
 	SessionEnd(&session);
 
 	DdlPlanTriggers(&plan, parts);

@@ -1,0 +1,115 @@
+/*
+ * changetracking.c
+ *		dms.set_change_tracking(), dms.compact_changes() and
+ *		dms.current_change_version(): the upkeep of the journal of changes.
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "base/faults.h"
+#include "base/report.h"
+#include "document/changes.h"
+#include "engine/session.h"
+#include "engine/store.h"
+#include "engine/storerow.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "verbs/write.h"
+
+PG_FUNCTION_INFO_V1(dms_set_change_tracking);
+PG_FUNCTION_INFO_V1(dms_compact_changes);
+PG_FUNCTION_INFO_V1(dms_current_change_version);
+
+/*
+ * Begin to record changes: all documents count as changed now.  What was deleted
+ * before is not known, so those who followed the store begin anew.
+ */
+static void
+SwitchOn(void)
+{
+	int64		version = ChangesVersion();
+	StoreJournal set = *StoreRowJournal();
+	int64		n;
+
+	set.tracking = true;
+	set.purged_by = version;
+	set.purged_through = Max(Max(set.purged_through, set.floor), Max(version + 1, ChangesHighest()));
+	StoreRowSetJournal(&set);
+	n = ChangesFill();
+	ereport(NOTICE, (errmsg("changes are recorded from now on, beginning with " INT64_FORMAT " documents", n)));
+}
+
+/* Stop recording changes, and forget those that were recorded. */
+static void
+SwitchOff(void)
+{
+	StoreJournal set = *StoreRowJournal();
+
+	set.tracking = false;
+	set.purged_through = Max(Max(set.purged_through, set.floor), ChangesHighest());
+	StoreRowSetJournal(&set);
+	ChangesClear();
+	ereport(NOTICE, (errmsg("changes are not recorded any more")));
+}
+
+/*
+ * Switch the recording of changes on or off, behind the gate: no write runs that
+ * knows the other state.  If nothing is to be switched, nobody waits.
+ */
+Datum
+dms_set_change_tracking(PG_FUNCTION_ARGS)
+{
+	static const char *const names[] = {"enabled"};
+	Session		session;
+	bool		enabled;
+
+	ReportRequireArguments(fcinfo, lengthof(names), names);
+	enabled = PG_GETARG_BOOL(0);
+	(void) StoreTable(STORE_STORE);
+	if (ChangesAreTracked() == enabled)
+		PG_RETURN_VOID();
+	PreventCommandIfReadOnly("dms.set_change_tracking()");
+	if (IsolationUsesXactSnapshot())
+		ReportError(PROBLEM_NOT_SUPPORTED, "Call it in a transaction that is READ COMMITTED.",
+					"change tracking cannot be switched under a snapshot that was taken before the writers were stopped");
+	StoreDeployLock();
+	if (!FAULT_SKIP("mode_gate"))
+		StoreGate(ShareRowExclusiveLock);
+	SessionBegin(&session, RIGHTS_OF_OWNER);
+	if (ChangesAreTracked() != enabled)
+	{
+		if (enabled)
+			SwitchOn();
+		else
+			SwitchOff();
+	}
+	SessionEnd(&session);
+	PG_RETURN_VOID();
+}
+
+/* Delete the rows of the journal that are not current any more; returns their number. */
+Datum
+dms_compact_changes(PG_FUNCTION_ARGS)
+{
+	Session		session;
+	int64		deleted;
+
+	WriteBegin(&session, "dms.compact_changes()");
+	deleted = ChangesCompact();
+	SessionEnd(&session);
+	PG_RETURN_INT64(deleted);
+}
+
+/* Return the number of the changes of this transaction, for changes by statements of its own. */
+Datum
+dms_current_change_version(PG_FUNCTION_ARGS)
+{
+	Session		session;
+	int64		version;
+
+	WriteBegin(&session, "dms.current_change_version()");
+	ChangesRequire();
+	version = ChangesVersion();
+	SessionEnd(&session);
+	PG_RETURN_INT64(version);
+}

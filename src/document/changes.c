@@ -1,0 +1,283 @@
+/*
+ * changes.c
+ *		The numbers of changes, and the journal: rows of dms.DocumentChange.
+ *
+ * The journal has a row for each etag that a document has got.  A row is current if
+ * its etag is the document's; the others are of no use, and are deleted from time to
+ * time.  So those who follow the store find what has changed in an index, and
+ * dms.Document itself needs no index on a column that each update changes.
+ *
+ * All changes of a transaction have one number: that of the transaction itself,
+ * doubled, plus a base.  Deletes and changes of keys have the next number, which is
+ * odd (trackedchanges.c).  A sequence would not do: nobody can tell which of its
+ * numbers are still to appear.  Of transactions everybody can, because a snapshot has
+ * the list of those that run.
+ *
+ * A transaction that began earlier may change a document later.  Its row has the lower
+ * number then, and the higher etag.  That is right: whoever has read up to the higher
+ * number knows that the transaction was still running.  Changes of one document are in
+ * the order of their etags.
+ *
+ * Another server has other transaction ids.  So the base belongs to one server, and
+ * the first write on another one chooses a base that lets numbers grow.
+ *
+ * This module has all statements on the table, except for the trigger that empties it
+ * with dms.Document, and for the audit.
+ */
+#include "postgres.h"
+
+#include "access/transam.h"
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "base/faults.h"
+#include "base/report.h"
+#include "catalog/pg_type.h"
+#include "document/changes.h"
+#include "engine/keywrite.h"
+#include "engine/result.h"
+#include "engine/rowwrite.h"
+#include "engine/snapshot.h"
+#include "engine/statement.h"
+#include "utils/snapmgr.h"
+
+static const char *const change_columns[] = {"resourcetypeid", "changeversion", "documentid", "etag"};
+static const Oid change_types[] = {INT4OID, INT8OID, INT8OID, INT8OID};
+static KeyedTable changes =
+{
+	.schema = "dms",.name = "documentchange", KEYED_COLUMNS(change_columns, change_types),.nkeys = 4
+};
+
+/* Returns true if changes are recorded. */
+bool
+ChangesAreTracked(void)
+{
+	return StoreRowJournal()->tracking;
+}
+
+/* Returns true if the base is for another server: this is a copy that nobody has written to yet. */
+bool
+ChangesAreForeign(void)
+{
+	return StoreRowJournal()->system != (int64) GetSystemIdentifier();
+}
+
+/* Returns the oldest transaction that runs, in this database or in another one. */
+static int64
+OldestRunning(void)
+{
+	Snapshot	snapshot = GetLatestSnapshot();
+	FullTransactionId next = ReadNextFullTransactionId();
+
+	return (int64) (U64FromFullTransactionId(next) - (uint32) (XidFromFullTransactionId(next) - snapshot->xmin));
+}
+
+/* Returns the largest number of a change that has committed. */
+int64
+ChangesHighest(void)
+{
+	SnapshotBeginLatest();
+	(void) StatementExecuteWithArgs("SELECT GREATEST((SELECT pg_catalog.max(ChangeVersion) FROM dms.DocumentChange),"
+									" (SELECT pg_catalog.max(ChangeVersion) FROM dms.TrackedChange), 0)", 0, NULL, NULL, true);
+	SnapshotEnd();
+	return ResultInt64(0, 1);
+}
+
+/*
+ * Choose a base for this server.  Numbers of all transactions that run or are still to
+ * begin are above those that the copy has.  Others who want to do the same wait.
+ */
+static void
+Rebase(void)
+{
+	StoreJournal set;
+
+	if (!FAULT_SKIP("rebase_lock"))
+	{
+		StoreRowLock();
+		if (!ChangesAreForeign())
+			return;
+	}
+	FAULT_PAUSE("before_rebase");
+	set = *StoreRowJournal();
+	set.floor = Max(Max(set.floor, set.purged_through), ChangesHighest());
+	set.base = (set.floor | 1) + 1 - 2 * OldestRunning();
+	set.system = (int64) GetSystemIdentifier();
+	StoreRowSetJournal(&set);
+}
+
+/* Refuse to number changes if they are not recorded, or have no numbers yet. */
+void
+ChangesRequire(void)
+{
+	if (!ChangesAreTracked())
+		ReportError(PROBLEM_CHANGES_OFF, "dms.set_change_tracking() begins to record them.",
+					"changes of documents are not recorded");
+	if (ChangesAreForeign())
+		ReportError(PROBLEM_CHANGES_FOREIGN, "The first write numbers them; so does dms.current_change_version().",
+					"changes of this copy of the store have no numbers yet");
+}
+
+/*
+ * Prepare to write.  The base is chosen before any other row is locked: two writers who
+ * did so in the middle of their writes could wait for each other.
+ */
+void
+ChangesBegin(void)
+{
+	if (ChangesAreTracked() && ChangesAreForeign())
+		Rebase();
+}
+
+/* Returns the number of the changes of this transaction. */
+int64
+ChangesVersion(void)
+{
+	FullTransactionId xid = FAULT_SKIP("version_own_xid") ? ReadNextFullTransactionId() : GetTopFullTransactionId();
+
+	if (ChangesAreForeign())
+		Rebase();
+	return StoreRowJournal()->base + 2 * (int64) U64FromFullTransactionId(xid);
+}
+
+/* Raise an error, because a trigger of the owner has kept a row from being written. */
+static void
+RefuseMissing(void)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION),
+			 errmsg("dms.DocumentChange did not take a row")));
+}
+
+/* Record that a document has a new etag. */
+void
+ChangesNote(int32 type_id, int64 document_id, int64 etag)
+{
+	Datum		values[lengthof(change_columns)];
+	Row			row = {.values = values};
+	RowSet		set = {&row, 1};
+
+	if (!ChangesAreTracked())
+		return;
+	values[0] = Int32GetDatum(type_id);
+	values[1] = Int64GetDatum(ChangesVersion());
+	values[2] = Int64GetDatum(document_id);
+	values[3] = Int64GetDatum(etag);
+	if (RowWriteRun(&changes, KEYED_INSERT, &set) != 1)
+		RefuseMissing();
+}
+
+/* Rows of the journal that are to be written. */
+typedef struct NewChanges
+{
+	Datum		version;
+	const ChangedDocument *documents;
+} NewChanges;
+
+/* Fill in a row of the journal. */
+static void
+ChangeRow(int row, Datum *values, void *arg)
+{
+	const NewChanges *new_changes = arg;
+	const ChangedDocument *document = &new_changes->documents[row];
+
+	values[0] = Int32GetDatum(document->type_id);
+	values[1] = new_changes->version;
+	values[2] = Int64GetDatum(document->document_id);
+	values[3] = Int64GetDatum(document->etag);
+}
+
+/* Order documents as the index of the journal does, with those that are gone at the end. */
+static int
+CompareChanged(const void *a, const void *b)
+{
+	const ChangedDocument *left = a;
+	const ChangedDocument *right = b;
+
+	if ((left->etag == 0) != (right->etag == 0))
+		return left->etag == 0 ? 1 : -1;
+	if (left->type_id != right->type_id)
+		return left->type_id < right->type_id ? -1 : 1;
+	return left->document_id < right->document_id ? -1 : left->document_id > right->document_id;
+}
+
+/* Record that documents have new etags.  The list is put into another order. */
+void
+ChangesNoteAll(ChangedDocument *documents, int n)
+{
+	NewChanges	new_changes = {.documents = documents};
+
+	if (n == 0 || !ChangesAreTracked())
+		return;
+	new_changes.version = Int64GetDatum(ChangesVersion());
+	qsort(documents, n, sizeof(ChangedDocument), CompareChanged);
+	while (n > 0 && documents[n - 1].etag == 0)
+		n--;
+	KeyWriteInsert(&changes, n, ChangeRow, &new_changes);
+}
+
+/* Record the present etags of all documents, as changes of this transaction; returns their number. */
+int64
+ChangesFill(void)
+{
+	Oid			types[] = {INT8OID};
+	Datum		values[] = {Int64GetDatum(ChangesVersion())};
+
+	return (int64) StatementExecuteWithArgs("INSERT INTO dms.DocumentChange (ResourceTypeId, ChangeVersion, DocumentId, Etag)"
+											" SELECT t.ResourceTypeId, $1, d.DocumentId, d.Etag FROM dms.Document AS d"
+											" JOIN dms.ResourceType AS t ON t.ProjectName OPERATOR(pg_catalog.=) d.ProjectName"
+											" AND t.ResourceName OPERATOR(pg_catalog.=) d.ResourceName"
+											" ORDER BY t.ResourceTypeId, d.DocumentId",
+											lengthof(types), types, values, false);
+}
+
+/* Forget all changes, deletes and changes of keys included. */
+void
+ChangesClear(void)
+{
+	StatementExecute("TRUNCATE dms.DocumentChange, dms.TrackedChange");
+}
+
+/*
+ * Record the documents of a resource that has another number now.  Documents whose
+ * etags were raised since are recorded already.
+ */
+void
+ChangesMove(int32 from_type, int32 to_type)
+{
+	Oid			types[] = {INT4OID, INT4OID, INT8OID};
+	Datum		values[] = {Int32GetDatum(from_type), Int32GetDatum(to_type), (Datum) 0};
+
+	if (!ChangesAreTracked())
+		return;
+	values[2] = Int64GetDatum(ChangesVersion());
+	(void) StatementExecuteWithArgs("DELETE FROM dms.DocumentChange WHERE ResourceTypeId OPERATOR(pg_catalog.=) $1",
+									1, types, values, false);
+	(void) StatementExecuteWithArgs("UPDATE dms.TrackedChange SET ResourceTypeId = $2"
+									" WHERE ResourceTypeId OPERATOR(pg_catalog.=) $1", 2, types, values, false);
+	(void) StatementExecuteWithArgs("INSERT INTO dms.DocumentChange (ResourceTypeId, ChangeVersion, DocumentId, Etag)"
+									" SELECT $2, $3, d.DocumentId, d.Etag FROM dms.Document AS d"
+									" JOIN dms.ResourceType AS t ON t.ProjectName OPERATOR(pg_catalog.=) d.ProjectName"
+									" AND t.ResourceName OPERATOR(pg_catalog.=) d.ResourceName"
+									" WHERE t.ResourceTypeId OPERATOR(pg_catalog.=) $2 AND $1 IS NOT NULL"
+									" ON CONFLICT DO NOTHING", lengthof(types), types, values, false);
+}
+
+/* Rows are judged by the etag, not by the number, which may be lower in the later one of two changes. */
+#define COMPACT_SQL(superseded) \
+	"DELETE FROM dms.DocumentChange AS j WHERE " superseded
+
+#define SUPERSEDED_SQL \
+	"NOT EXISTS (SELECT FROM dms.Document AS d WHERE d.DocumentId OPERATOR(pg_catalog.=) j.DocumentId" \
+	" AND d.Etag OPERATOR(pg_catalog.=) j.Etag)"
+
+#define SUPERSEDED_BY_NUMBER_SQL \
+	"EXISTS (SELECT FROM dms.DocumentChange AS l WHERE l.DocumentId OPERATOR(pg_catalog.=) j.DocumentId" \
+	" AND l.ChangeVersion OPERATOR(pg_catalog.>) j.ChangeVersion)"
+
+/* Delete the rows that are not current any more; returns their number. */
+int64
+ChangesCompact(void)
+{
+	return (int64) StatementExecuteWithArgs(FAULT_SKIP("compact_current") ? COMPACT_SQL(SUPERSEDED_BY_NUMBER_SQL) :
+											COMPACT_SQL(SUPERSEDED_SQL), 0, NULL, NULL, false);
+}

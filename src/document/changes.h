@@ -1,0 +1,34 @@
+/*
+ * changes.h
+ *		The numbers of changes, and the journal: rows of dms.DocumentChange.
+ */
+#ifndef DMS_CHANGES_H
+#define DMS_CHANGES_H
+
+#include "postgres.h"
+
+#include "engine/storerow.h"
+
+/* A document whose etag is raised. */
+typedef struct ChangedDocument
+{
+	int64		document_id;
+	int32		type_id;		/* of its resource */
+	int64		etag;			/* after the change; 0: it was deleted
+								 * meanwhile */
+} ChangedDocument;
+
+extern bool ChangesAreTracked(void);
+extern bool ChangesAreForeign(void);
+extern void ChangesRequire(void);
+extern void ChangesBegin(void);
+extern int64 ChangesVersion(void);
+extern void ChangesNote(int32 type_id, int64 document_id, int64 etag);
+extern void ChangesNoteAll(ChangedDocument *documents, int n);
+extern int64 ChangesHighest(void);
+extern int64 ChangesFill(void);
+extern void ChangesMove(int32 from_type, int32 to_type);
+extern void ChangesClear(void);
+extern int64 ChangesCompact(void);
+
+#endif							/* DMS_CHANGES_H */
