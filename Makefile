@@ -48,8 +48,9 @@ OBJS += $(addprefix src/verbs/,account.o batchkeys.o batchresolve.o delete.o dep
 	query.o querysql.o queryterms.o read.o records.o relate.o related.o restore.o uniquevalues.o update.o updatebatch.o \
 	upsert.o versions.o violations.o write.o \
 	writeguard.o writeresult.o)
-OBJS += $(addprefix src/request/,idempotency.o idempotencysql.o request.o requestparse.o requestquery.o \
-	response.o)
+OBJS += $(addprefix src/request/,idempotency.o idempotencysql.o request.o requestanswer.o requestbody.o requestdocument.o requestid.o \
+	requestparameters.o requestparse.o requestquery.o requestrelations.o requestroutes.o requestversions.o \
+	response.o route.o)
 OBJS += $(addprefix src/admin/,auditscope.o changetracking.o configure.o configureresource.o deploy.o diagram.o introspect.o migrate.o migratedata.o \
 	rebuildedges.o repair.o repairsql.o retention.o upgrade.o)
 
@@ -60,7 +61,7 @@ $(shell mkdir -p $(sort $(dir $(OBJS))))
 REGRESS = extension uuid lowercase deploy mapping introspection deploy_refusals store indexes protocol
 REGRESS += write write_validation write_references write_identity write_many cascade audit migrate migrate_losses roles configure configure_resource
 REGRESS += direct_access direct_constraints hostile hostile_tables contradictions
-REGRESS += read kept query digests history history_rights argument_types requests row_security idempotency relations
+REGRESS += read kept query digests history history_rights argument_types requests row_security idempotency relations request_versions request_relations
 
 # Specs of the fault schedule need pause points, so only ./check runs them.
 FAULT_SPECS := $(shell sed 's/\#.*//' $(TOP)/test/isolation/fault_schedule 2>/dev/null)

@@ -109,14 +109,29 @@ ReadDate(Reader *reader, DateADT *date)
 	return true;
 }
 
-/* Read 07:45, 07:45:00, 07:45:00.123 or 7:45 PM; fractions are dropped. */
+/* Read the digits of a fraction of a second; all after the sixth are dropped. */
+static bool
+ReadFraction(Reader *reader, int *microseconds)
+{
+	int			ndigits;
+
+	if (!ReadDigits(reader, 1, 9, microseconds, &ndigits))
+		return false;
+	for (; ndigits < 6; ndigits++)
+		*microseconds *= 10;
+	for (; ndigits > 6; ndigits--)
+		*microseconds /= 10;
+	return true;
+}
+
+/* Read 07:45, 07:45:00, 07:45:00.123 or 7:45 PM. */
 static bool
 ReadTime(Reader *reader, TimeADT *time)
 {
 	int			hour;
 	int			minute;
 	int			second = 0;
-	int			fraction;
+	int			microseconds = 0;
 
 	if (!ReadDigits(reader, 1, 2, &hour, NULL) || !ReadChar(reader, ":") ||
 		!ReadDigits(reader, 2, 2, &minute, NULL))
@@ -125,7 +140,7 @@ ReadTime(Reader *reader, TimeADT *time)
 	{
 		if (!ReadDigits(reader, 2, 2, &second, NULL))
 			return false;
-		if (ReadChar(reader, ".") && !ReadDigits(reader, 1, 9, &fraction, NULL))
+		if (ReadChar(reader, ".") && !ReadFraction(reader, &microseconds))
 			return false;
 	}
 	if (reader->end - reader->at >= 3 && *reader->at == ' ')
@@ -142,7 +157,7 @@ ReadTime(Reader *reader, TimeADT *time)
 	}
 	if (hour > 23 || minute > 59 || second > 59)
 		return false;
-	*time = ((hour * 60 + minute) * INT64CONST(60) + second) * USECS_PER_SEC;
+	*time = ((hour * 60 + minute) * INT64CONST(60) + second) * USECS_PER_SEC + microseconds;
 	return true;
 }
 
@@ -192,20 +207,22 @@ DateParse(const char *string, int len, DateADT *date)
 	return ReadDate(&reader, date) && reader.at == reader.end;
 }
 
-/* Read a time of day; the only time zone that it may have is UTC. */
+/* Read a time of day without its fraction; the only time zone that it may have is UTC. */
 bool
 TimeParse(const char *string, int len, TimeADT *time)
 {
 	Reader		reader = ReaderOf(string, len);
 	int64		offset;
 
-	return ReadTime(&reader, time) && ReadZone(&reader, &offset) &&
-		offset == 0 && reader.at == reader.end;
+	if (!ReadTime(&reader, time) || !ReadZone(&reader, &offset) || offset != 0 || reader.at != reader.end)
+		return false;
+	*time -= *time % USECS_PER_SEC;
+	return true;
 }
 
 /* Read a date and a time.  Without a zone it is UTC, without a time midnight. */
 bool
-DateTimeParse(const char *string, int len, TimestampTz *instant)
+InstantParse(const char *string, int len, TimestampTz *instant)
 {
 	Reader		reader = ReaderOf(string, len);
 	DateADT		date;
@@ -237,6 +254,16 @@ DateTimeParse(const char *string, int len, TimestampTz *instant)
 	j2date((int) (*instant / USECS_PER_DAY - (*instant % USECS_PER_DAY < 0)) +
 		   POSTGRES_EPOCH_JDATE, &year, &month, &day);
 	return year >= 1 && year <= 9999;
+}
+
+/* Read a date and a time like InstantParse(), without fractions of seconds. */
+bool
+DateTimeParse(const char *string, int len, TimestampTz *instant)
+{
+	if (!InstantParse(string, len, instant))
+		return false;
+	*instant -= (*instant % USECS_PER_SEC + USECS_PER_SEC) % USECS_PER_SEC;
+	return true;
 }
 
 /* Write a number with at least two digits; returns the end. */
@@ -332,4 +359,15 @@ DateTimeText(TimestampTz instant)
 	char text[	DATETIME_SIZE];
 
 	return pnstrdup(text, DateTimeWrite(text, instant) - text);
+}
+
+/* Returns a point in time as 2025-01-31T07:45:00.000000Z. */
+char *
+InstantText(TimestampTz instant)
+{
+	char text[	DATETIME_SIZE];
+	int			microseconds = (int) ((instant % USECS_PER_SEC + USECS_PER_SEC) % USECS_PER_SEC);
+	char	   *end = DateTimeWrite(text, instant);
+
+	return psprintf("%.*s.%06dZ", (int) (end - text) - 1, text, microseconds);
 }

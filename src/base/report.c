@@ -127,6 +127,10 @@ static const ProblemCaseInfo problem_cases[] = {
 		ERRCODE_DMS_NO_DOCUMENT, 404, "not-found", "Not Found",
 		"There is no such version of the document."
 	},
+	[PROBLEM_NO_RELATION] = {
+		ERRCODE_DMS_NO_DOCUMENT, 404, "not-found", "Not Found",
+		"The documents are not related."
+	},
 	[PROBLEM_UNKNOWN_RESOURCE] = {
 		ERRCODE_UNDEFINED_OBJECT, 404, "not-found", "Not Found",
 		"There is no such resource in the deployed schema."

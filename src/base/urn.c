@@ -42,6 +42,13 @@ IsWord(const char *string, int length, int max, const char *others)
 	return true;
 }
 
+/* Returns true if a string begins like a URN. */
+bool
+UrnIsMeant(const char *string)
+{
+	return pg_strncasecmp(string, URN_SCHEME, strlen(URN_SCHEME)) == 0;
+}
+
 /* Returns true if a string can be the domain of URNs. */
 bool
 UrnIsDomain(const char *string, int length)
@@ -64,7 +71,7 @@ UrnParse(const char *string, Urn *urn)
 	const char *type;
 	const char *id;
 
-	if (pg_strncasecmp(string, URN_SCHEME, strlen(URN_SCHEME)) != 0)
+	if (!UrnIsMeant(string))
 		return false;
 	type = strchr(domain, ':');
 	if (type == NULL || !UrnIsDomain(domain, (int) (type - domain)))

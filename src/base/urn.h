@@ -20,6 +20,7 @@ typedef struct Urn
 	char	   *id;
 } Urn;
 
+extern bool UrnIsMeant(const char *string);
 extern bool UrnIsDomain(const char *string, int length);
 extern bool UrnIsType(const char *string, int length);
 extern bool UrnParse(const char *string, Urn *urn);

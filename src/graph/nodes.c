@@ -81,6 +81,27 @@ NodesName(const int64 *ids, int n, int *nfound)
 	return names;
 }
 
+/* Take the URN of a document of this store apart; returns false if it is of another store. */
+static bool
+TakeUrn(const char *string, Urn *urn, pg_uuid_t *uuid)
+{
+	if (!UrnParse(string, urn))
+		ReportError(PROBLEM_ARGUMENT, "A URN has the form urn:{domain}:{type}::{id}.", "not a URN: \"%s\"", string);
+	return pg_strcasecmp(urn->domain, StoreRowLimits()->urn_domain) == 0 && UuidParse(urn->id, uuid);
+}
+
+/*
+ * Take the id from the URN of a document of a resource, which need not exist.  Returns
+ * false if the URN is of another resource, or of another store.
+ */
+bool
+NodeIdOfUrn(const char *string, const Resource *resource, pg_uuid_t *uuid)
+{
+	Urn			urn;
+
+	return TakeUrn(string, &urn, uuid) && strcmp(urn.type, TypeOf(resource->type_id)) == 0;
+}
+
 /*
  * Find the document of a URN, in the active snapshot.  Returns false if there is none,
  * or if its type or domain is another one.
@@ -89,12 +110,7 @@ bool
 NodeOfUrn(const char *string, pg_uuid_t *uuid)
 {
 	Urn			urn;
-	GraphNode		node;
+	GraphNode	node;
 
-	if (!UrnParse(string, &urn))
-		ReportError(PROBLEM_ARGUMENT, "A URN has the form urn:{domain}:{type}::{id}.", "not a URN: \"%s\"", string);
-	if (pg_strcasecmp(urn.domain, StoreRowLimits()->urn_domain) != 0 || !UuidParse(urn.id, uuid) ||
-		!NodeFind(uuid, &node))
-		return false;
-	return strcmp(urn.type, NodeType(&node)) == 0;
+	return TakeUrn(string, &urn, uuid) && NodeFind(uuid, &node) && strcmp(urn.type, NodeType(&node)) == 0;
 }

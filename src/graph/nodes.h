@@ -32,6 +32,7 @@ extern bool NodeFind(const pg_uuid_t *uuid, GraphNode *node);
 extern const char *NodeType(const GraphNode *node);
 extern char *NodeUrn(const char *type, const pg_uuid_t *uuid);
 extern NodeName *NodesName(const int64 *ids, int n, int *nfound);
+extern bool NodeIdOfUrn(const char *string, const Resource *resource, pg_uuid_t *uuid);
 extern bool NodeOfUrn(const char *string, pg_uuid_t *uuid);
 
 #endif							/* DMS_NODES_H */

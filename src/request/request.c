@@ -13,85 +13,32 @@
  */
 #include "postgres.h"
 
-#include "base/compat.h"
 #include "base/faults.h"
 #include "base/jsonargument.h"
+#include "base/jsontree.h"
 #include "base/report.h"
 #include "base/sha256.h"
-#include "base/uuid.h"
-#include "catalog/pg_type.h"
 #include "engine/attempt.h"
 #include "engine/session.h"
 #include "engine/snapshot.h"
-#include "engine/store.h"
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "model/modelcache.h"
-#include "nodes/value.h"
-#include "parser/parse_func.h"
 #include "request/idempotency.h"
+#include "request/requestid.h"
 #include "request/requestparse.h"
-#include "request/requestquery.h"
+#include "request/requestroutes.h"
 #include "request/response.h"
+#include "request/route.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
-#include "verbs/delete.h"
 #include "verbs/read.h"
-#include "verbs/update.h"
-#include "verbs/upsert.h"
+#include "verbs/write.h"
 
 PG_FUNCTION_INFO_V1(dms_handle_request);
 PG_FUNCTION_INFO_V1(dms_handle_request_text);
 PG_FUNCTION_INFO_V1(dms_handle_request_jsonb);
 PG_FUNCTION_INFO_V1(dms_require_own_transaction);
-
-/* The resource or document at a path. */
-typedef struct Target
-{
-	Resource   *resource;
-	bool		has_id;
-	pg_uuid_t	uuid;
-} Target;
-
-/*
- * The verbs of the methods.  A request needs the right to execute the function
- * of its verb, so that a reader's request can only read.
- */
-static const struct
-{
-	const char *function;
-	int			nargs;
-	Oid			types[4];
-}			verbs[] = {
-	[METHOD_POST] = {"upsert_document", 4, {TEXTOID, TEXTOID, JSONOID, INT8OID}},
-	[METHOD_PUT] = {"update_document", 3, {UUIDOID, JSONOID, INT8OID}},
-	[METHOD_DELETE] = {"delete_document", 2, {UUIDOID, INT8OID}},
-};
-
-/* Returns true if the caller may call the verb of the request. */
-static bool
-MayRun(const Request *request)
-{
-	Oid			function;
-
-	if (!RequestIsWrite(request))
-		return true;
-	(void) StoreSchema();		/* or another schema could have its name */
-	function = LookupFuncName(list_make2(makeString("dms"),
-										 makeString(unconstify(char *, verbs[request->method].function))),
-							  verbs[request->method].nargs,
-							  verbs[request->method].types, false);
-	return CompatMayExecute(function, GetUserId());
-}
-
-/* Refuse a request whose verb the caller may not call. */
-static void
-CheckRights(const Request *request)
-{
-	if (!MayRun(request))
-		ReportError(PROBLEM_NOT_PERMITTED, "dms.grant_access() gives a role the level writer.",
-					"permission denied for function dms.%s()", verbs[request->method].function);
-}
 
 /* Returns a sentence that names the part of a path that is wrong. */
 static const char *
@@ -103,6 +50,8 @@ FaultOfPath(const Request *request)
 		return request->path_fault;
 	if (request->nsegments < 2)
 		return "The path must name a project and a resource: \"/{project}/{resource}\".";
+	if (ModelCacheFindEndpoint(request->segments[0], request->segments[1]) != NULL)
+		return psprintf("The resource \"%s\" has nothing at this path.", request->segments[1]);
 	if (ModelCacheHasProject(request->segments[0], &similar))
 		return psprintf("There is no resource \"%s\" in the project \"%s\".",
 						request->segments[1], request->segments[0]);
@@ -111,169 +60,60 @@ FaultOfPath(const Request *request)
 	return psprintf("There is no project \"%s\".", request->segments[0]);
 }
 
-/* Look up the resource of the path. */
+/* Answer that there is nothing at the path. */
 static void
-Route(const Request *request, Target *target)
+pg_attribute_noreturn()
+RefusePath(const Request *request)
 {
-	target->resource = NULL;
-	if (request->nsegments >= 2)
-		target->resource = ModelCacheFindEndpoint(request->segments[0], request->segments[1]);
-	if (target->resource == NULL)
-	{
-		Problem    *problem = ProblemNew(PROBLEM_UNKNOWN_ENDPOINT);
+	Problem    *problem = ProblemNew(PROBLEM_UNKNOWN_ENDPOINT);
 
-		problem->detail = FaultOfPath(request);
-		ProblemRaise(problem, "there is nothing at this path");
-	}
-	target->has_id = request->nsegments == REQUEST_SEGMENTS;
+	problem->detail = FaultOfPath(request);
+	ProblemRaise(problem, "there is nothing at this path");
 }
 
-/*
- * Returns true if the method fits the path: documents are created and listed by
- * endpoint, and changed by id.
- */
-static bool
-MethodFits(const Request *request, const Target *target)
+/* Look up the resource of the path, if it has one. */
+static void
+TakeResource(RouteCall *call, const Route *path)
 {
-	switch (request->method)
-	{
-		case METHOD_GET:
-			return true;
-		case METHOD_POST:
-			return !target->has_id;
-		case METHOD_PUT:
-		case METHOD_DELETE:
-			return target->has_id;
-		case METHOD_OTHER:
-			break;
-	}
-	return false;
+	const Request *request = call->request;
+
+	if (path == NULL)
+		RefusePath(request);
+	if (!RouteNamesResource(path))
+		return;
+	call->resource = ModelCacheFindEndpoint(request->segments[0], request->segments[1]);
+	if (call->resource == NULL)
+		RefusePath(request);
 }
 
 /* Answer that the method does not fit the path, and which do. */
 static void
-RefuseMethod(const Request *request, const Target *target, Response *response)
+RefuseMethod(const Request *request, const Route *path, Response *response)
 {
 	Problem    *problem = ProblemNew(PROBLEM_METHOD);
 
-	ResponseHeader(response, "Allow", target->has_id ? "GET, PUT, DELETE" : "GET, POST");
+	ResponseHeader(response, "Allow", RequestRoutesMethods(path));
 	ProblemNote(problem, "%s is not for this path.", request->method_name);
 	ResponseProblem(response, problem, request->correlation_id);
 }
 
-/* Read the id of the path, if it has one; refuse what is not a UUID. */
+/* Run the handler of the request's route. */
 static void
-TakeId(const Request *request, Target *target)
+RunRoute(RouteCall *call, const Route *route)
 {
-	Problem    *problem;
-
-	if (!target->has_id || UuidParse(request->segments[2], &target->uuid))
-		return;
-	problem = ProblemNew(PROBLEM_ID_MALFORMED);
-	problem->detail = psprintf("\"%s\" is not the id of a document, which is a UUID.", request->segments[2]);
-	ProblemAt(problem, "$.id", "must be a UUID, not \"%s\".", request->segments[2]);
-	ProblemRaise(problem, "id in the path is not valid");
-}
-
-/* Check the body as far as possible without parsing it. */
-static void
-CheckBody(const Request *request)
-{
-	Problem    *problem;
-
-	if (request->method == METHOD_DELETE)
-		return;
-	if (!RequestIsJson(request))
-		ReportError(PROBLEM_MEDIA_TYPE, NULL, "The content type is \"%s\", not \"application/json\".",
-					request->content_type);
-	if (RequestBodyIsBlank(request))
-		ReportError(PROBLEM_BODY_EMPTY, NULL, "A document is expected in the body.");
-	if (!RequestBodyIsTooDeep(request))
-		return;
-	problem = ProblemNew(PROBLEM_BODY_NOT_VALID);
-	ProblemAt(problem, "$.", "is nested too deeply.");
-	ProblemRaiseInvalid(problem);
-}
-
-/* Add the etag of a document as a header. */
-static void
-AddEtag(Response *response, int64 etag)
-{
-	ResponseHeader(response, "ETag", psprintf("\"" INT64_FORMAT "\"", etag));
-}
-
-/* Add the path of a document as a header. */
-static void
-AddLocation(Response *response, const ResourceModel *model, const pg_uuid_t *uuid)
-{
-	ResponseHeader(response, "Location",
-				   psprintf("/%s/%s/%s", model->project_endpoint, model->endpoint,
-							UuidText(uuid)));
-}
-
-/* Run the verb of a write. */
-static void
-RunWrite(const Request *request, Target *target, Response *response)
-{
-	Write		write = {.resource = target->resource};
-	WriteResult result;
-
-	write.result = &result;
-	write.id_required = request->method == METHOD_PUT;
-	RequestParseEtags(request->if_match, false, &write.precondition.match);
-	RequestParseEtags(request->if_none_match, true, &write.precondition.none_match);
-	if (request->method == METHOD_DELETE)
+	if (RequestIsWrite(call->request))
 	{
-		response->status = 204;
-		AddEtag(response, DeleteDocument(target->resource, &target->uuid, &write.precondition));
+		if (RequestIdTake(call, route))
+			route->handler(call);
+		else
+			RequestIdRaiseNone(call->request->segments[2]);
 		return;
 	}
-	if (request->method == METHOD_POST)
-	{
-		UpsertDocument(&write, request->body);
-		response->status = result.outcome == WRITE_INSERTED ? 201 : 200;
-	}
-	else
-	{
-		UpdateDocument(&write, &target->uuid, request->body);
-		response->status = 204;
-	}
-	AddLocation(response, target->resource->model, &result.document.uuid);
-	AddEtag(response, result.document.etag);
-}
-
-/* Read a document by its id; a document of another resource does not exist here. */
-static void
-GetOne(const Request *request, Target *target, MemoryContext context, Response *response)
-{
-	ReadResult	result;
-	EtagList	known;
-	bool		found;
-
 	SnapshotBegin();
-	found = ReadDocument(&target->uuid, context, &result);
+	call->response->status = 404;
+	if (RequestIdTake(call, route))
+		route->handler(call);
 	SnapshotEnd();
-	response->status = 404;
-	if (!found || !ModelCacheSame(result.resource, target->resource))
-		return;
-	AddEtag(response, result.document.etag);
-	RequestParseEtags(request->if_none_match, true, &known);
-	response->status = 304;
-	if (PreconditionListHas(&known, result.document.etag))
-		return;
-	response->status = 200;
-	ResponseHeader(response, "Content-Type", "application/json; charset=utf-8");
-	response->body = result.body;
-}
-
-/* Read the document or the page at the path. */
-static void
-RunRead(const Request *request, Target *target, MemoryContext context, Response *response)
-{
-	if (target->has_id)
-		GetOne(request, target, context, response);
-	else
-		RequestQueryPage(request, target->resource, context, response);
 }
 
 /*
@@ -281,40 +121,32 @@ RunRead(const Request *request, Target *target, MemoryContext context, Response 
  * that of the session of the store ends with it.
  */
 static void
-Dispatch(const Request *request, Response *response)
+Dispatch(const Request *request, const RouteMatch *match, Response *response)
 {
-	MemoryContext context = CurrentMemoryContext;
+	RouteCall	call = {.request = request,.response = response};
 	Session		session;
-	Target		target;
 
-	if (RequestIsWrite(request))
+	call.caller = GetUserId();
+	call.context = CurrentMemoryContext;
+	if (match->route != NULL && RequestIsWrite(request))
 		WriteBegin(&session, "dms.handle_request()");
 	else
 		ReadBegin(&session);
-	Route(request, &target);
+	TakeResource(&call, match->path);
 	FAULT_PAUSE("behind_route");
-	if (!MethodFits(request, &target))
-	{
-		MemoryContextSwitchTo(context);
-		RefuseMethod(request, &target, response);
-	}
+	if (match->route != NULL)
+		RunRoute(&call, match->route);
 	else
 	{
-		TakeId(request, &target);
-		if (RequestIsWrite(request))
-		{
-			CheckBody(request);
-			RunWrite(request, &target, response);
-		}
-		else
-			RunRead(request, &target, context, response);
+		MemoryContextSwitchTo(call.context);
+		RefuseMethod(request, match->path, response);
 	}
 	SessionEnd(&session);
 }
 
 /* Check everything that does not need the store. */
 static void
-CheckRequest(const Request *request)
+CheckRequest(const Request *request, const RouteMatch *match)
 {
 	if (request->headers_malformed)
 		ReportError(PROBLEM_ARGUMENT, NULL, "The headers must be an object.");
@@ -324,13 +156,18 @@ CheckRequest(const Request *request)
 	if (request->long_header != NULL)
 		ReportError(PROBLEM_HEADERS_TOO_LARGE, NULL, "The header \"%s\" has at most %d bytes.",
 					request->long_header, REQUEST_MAX_HEADER);
-	CheckRights(request);
+	if (match->route == NULL)
+		return;
+	RouteRequire(request, &match->route->function);
+	if (match->route->check != NULL)
+		match->route->check(request);
 }
 
-/* A request, and where its answer goes. */
+/* A request, its route, and where its answer goes. */
 typedef struct Exchange
 {
 	const Request *request;
+	const RouteMatch *match;
 	Response   *response;
 } Exchange;
 
@@ -340,8 +177,8 @@ Answer(void *arg)
 {
 	Exchange   *exchange = arg;
 
-	CheckRequest(exchange->request);
-	Dispatch(exchange->request, exchange->response);
+	CheckRequest(exchange->request, exchange->match);
+	Dispatch(exchange->request, exchange->match, exchange->response);
 	return true;
 }
 
@@ -368,9 +205,9 @@ RefuseRead(const Request *request, const ErrorData *error, Response *response)
  * everything else that the request did is undone.
  */
 static void
-RunGuarded(const Request *request, Response *response)
+RunGuarded(const Request *request, const RouteMatch *match, Response *response)
 {
-	Exchange	exchange = {request, response};
+	Exchange	exchange = {request, match, response};
 	bool		stays;
 	ErrorData  *error = AttemptCatch(Answer, &exchange, &stays);
 
@@ -384,11 +221,11 @@ RunGuarded(const Request *request, Response *response)
 
 /* Run a request whose key was claimed, and keep its answer. */
 static void
-RunClaimed(const Request *request, const IdempotencyKey *key, Response *response)
+RunClaimed(const Request *request, const RouteMatch *match, const IdempotencyKey *key, Response *response)
 {
 	IdempotencyClaim answer = {0};
 
-	RunGuarded(request, response);
+	RunGuarded(request, match, response);
 	answer.status = response->status;
 	answer.headers = ResponseHeaders(response);
 	answer.body = response->body;
@@ -424,13 +261,27 @@ Replay(const IdempotencyClaim *claim, Response *response)
 	response->body = claim->body;
 }
 
+/* Returns a hash of what a request sends: its body, and what it is to be attached to. */
+static const char *
+Fingerprint(const Request *request)
+{
+	const char *body = request->body ? VARDATA_ANY(request->body) : "";
+	size_t		len = request->body ? VARSIZE_ANY_EXHDR(request->body) : 0;
+	const char *hash = Sha256Hex(body, len);
+
+	if (request->parent == NULL && request->account == NULL)
+		return hash;
+	hash = psprintf("%s\n%s\n%s", hash, request->parent ? request->parent : "", request->account ? request->account : "");
+	return Sha256Hex(hash, strlen(hash));
+}
+
 /*
  * Run a request once, however often it is sent with its key.  The claim stays
  * outside of the request's subtransaction: others wait for it, and it decides
  * whether anything is run at all.
  */
 static void
-RunOnce(const Request *request, Response *response)
+RunOnce(const Request *request, const RouteMatch *match, Response *response)
 {
 	IdempotencyKey key = {
 		.scope = IdempotencyScope(IDEMPOTENCY_REQUEST),
@@ -438,8 +289,6 @@ RunOnce(const Request *request, Response *response)
 		.method = request->method_name,
 		.key = request->idempotency_key
 	};
-	const char *body = request->body ? VARDATA_ANY(request->body) : "";
-	size_t		len = request->body ? VARSIZE_ANY_EXHDR(request->body) : 0;
 	Problem    *problem = ProblemNew(PROBLEM_ARGUMENT);
 	IdempotencyClaim claim;
 
@@ -449,11 +298,11 @@ RunOnce(const Request *request, Response *response)
 		ResponseProblem(response, problem, request->correlation_id);
 		return;
 	}
-	IdempotencyBegin(&key, Sha256Hex(body, len), NULL, &claim);
+	IdempotencyBegin(&key, Fingerprint(request), NULL, &claim);
 	switch (claim.state)
 	{
 		case IDEMPOTENCY_NEW:
-			RunClaimed(request, &key, response);
+			RunClaimed(request, match, &key, response);
 			break;
 		case IDEMPOTENCY_DONE:
 			Replay(&claim, response);
@@ -471,10 +320,10 @@ RunOnce(const Request *request, Response *response)
 
 /* Returns true if the request has a key that matters: it is not refused anyway. */
 static bool
-HasKey(const Request *request)
+HasKey(const Request *request, const RouteMatch *match)
 {
-	return request->idempotency_key != NULL && RequestIsWrite(request) &&
-		request->nsegments > 0 && MayRun(request) && !FAULT_SKIP("idempotency_claim");
+	return request->idempotency_key != NULL && RequestIsWrite(request) && match->route != NULL &&
+		RouteMayRun(&match->route->function) && !FAULT_SKIP("idempotency_claim");
 }
 
 /* Answer a request.  Its method, path and body are arguments. */
@@ -483,6 +332,7 @@ HandleRequest(FunctionCallInfo fcinfo, Jsonb *headers)
 {
 	static const char *const names[] = {"method", "path"};
 	Request		request;
+	RouteMatch	match;
 	Response	response;
 
 	ReportRequireArguments(fcinfo, lengthof(names), names);
@@ -490,10 +340,11 @@ HandleRequest(FunctionCallInfo fcinfo, Jsonb *headers)
 				 text_to_cstring(PG_GETARG_TEXT_PP(1)), headers,
 				 PG_ARGISNULL(3) ? NULL : PG_GETARG_TEXT_PP(3));
 	ResponseInit(&response);
-	if (HasKey(&request))
-		RunOnce(&request, &response);
+	RequestRoutesFind(&request, &match);
+	if (HasKey(&request, &match))
+		RunOnce(&request, &match, &response);
 	else
-		RunGuarded(&request, &response);
+		RunGuarded(&request, &match, &response);
 	PG_RETURN_DATUM(ResponseRow(fcinfo, &response));
 }
 

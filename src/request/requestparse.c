@@ -26,6 +26,13 @@
 
 #define BLANKS " \t\r\n"
 
+static const char *const method_names[] = {
+	[METHOD_GET] = "GET",
+	[METHOD_POST] = "POST",
+	[METHOD_PUT] = "PUT",
+	[METHOD_DELETE] = "DELETE",
+};
+
 /* Returns the value of a hexadecimal digit, or -1. */
 static int
 HexDigit(char c)
@@ -71,10 +78,7 @@ Decode(const char *encoded, int len, bool plus)
 	return pg_verify_mbstr(PG_UTF8, decoded, n, true) ? decoded : NULL;
 }
 
-/*
- * Read "/project/endpoint" or "/project/endpoint/id"; one slash at the end does
- * no harm.
- */
+/* Read a path such as "/project/endpoint/id"; one slash at the end does no harm. */
 static void
 ParsePath(Request *request, const char *path, int len)
 {
@@ -108,7 +112,7 @@ ParsePath(Request *request, const char *path, int len)
 			request->segments[request->nsegments++] = segment;
 		else
 		{
-			request->path_fault = "The path has more parts than project, resource and id.";
+			request->path_fault = "The path has more parts than any that is served.";
 			request->nsegments = -1;
 		}
 		start = stop + 1;
@@ -145,20 +149,21 @@ ParseQuery(Request *request, const char *query)
 static void
 ParseMethod(Request *request, const char *method)
 {
-	static const char *const names[] = {
-		[METHOD_GET] = "GET",
-		[METHOD_POST] = "POST",
-		[METHOD_PUT] = "PUT",
-		[METHOD_DELETE] = "DELETE",
-	};
 	char	   *upper = pnstrdup(method, pg_mbcliplen(method, (int) strlen(method), MAX_METHOD));
 	int			found;
 
 	for (char *c = upper; *c; c++)
 		*c = pg_ascii_toupper((unsigned char) *c);
 	request->method_name = upper;
-	found = WordFind(names, lengthof(names), upper);
+	found = WordFind(method_names, lengthof(method_names), upper);
 	request->method = found >= 0 ? (RequestMethod) found : METHOD_OTHER;
+}
+
+/* Returns the name of a method that is served. */
+const char *
+RequestMethodName(RequestMethod method)
+{
+	return method_names[method];
 }
 
 /* Returns the text of a header's value; NULL if it is of another type. */
@@ -209,6 +214,8 @@ HeaderField(Request *request, const char *name, int len)
 		{"if-match", &request->if_match},
 		{"if-none-match", &request->if_none_match},
 		{"idempotency-key", &request->idempotency_key},
+		{"dms-parent", &request->parent},
+		{"dms-account", &request->account},
 		{"correlationid", &request->correlation_id},
 		{"x-correlation-id", &request->other_correlation_id},
 	};

@@ -27,8 +27,8 @@ typedef struct QueryParameter
 	const char *value;
 } QueryParameter;
 
-/* Segments of a path: project, endpoint and id. */
-#define REQUEST_SEGMENTS 3
+/* The most segments of a path that is served. */
+#define REQUEST_SEGMENTS 6
 
 /*
  * Limits in bytes.  They are those of common HTTP servers, which a request has
@@ -58,6 +58,8 @@ typedef struct Request
 	char	   *if_match;
 	char	   *if_none_match;
 	char	   *idempotency_key;
+	char	   *parent;			/* dms-parent */
+	char	   *account;		/* dms-account */
 	text	   *body;
 } Request;
 
@@ -67,6 +69,7 @@ typedef struct Request
 extern void RequestParse(Request *request, const char *method, const char *path,
 						 Jsonb *headers, text *body);
 extern void RequestCorrelate(Request *request, Jsonb *headers);
+extern const char *RequestMethodName(RequestMethod method);
 extern bool RequestIsJson(const Request *request);
 extern bool RequestBodyIsBlank(const Request *request);
 extern bool RequestBodyIsTooDeep(const Request *request);

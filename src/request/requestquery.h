@@ -7,11 +7,8 @@
 
 #include "postgres.h"
 
-#include "model/modelcache.h"
-#include "request/requestparse.h"
-#include "request/response.h"
+#include "request/route.h"
 
-extern void RequestQueryPage(const Request *request, Resource *resource,
-							 MemoryContext context, Response *response);
+extern void RequestQueryPage(RouteCall *call);
 
 #endif							/* DMS_REQUESTQUERY_H */

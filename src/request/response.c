@@ -32,6 +32,51 @@ ResponseHeader(Response *response, const char *name, const char *value)
 	escape_json(&response->headers, value);
 }
 
+/* Add the etag of a document as a header. */
+void
+ResponseEtag(Response *response, int64 etag)
+{
+	ResponseHeader(response, "ETag", psprintf("\"" INT64_FORMAT "\"", etag));
+}
+
+/* Answer with JSON, which is not copied. */
+void
+ResponseJson(Response *response, text *body)
+{
+	response->status = 200;
+	ResponseHeader(response, "Content-Type", "application/json; charset=utf-8");
+	response->body = body;
+}
+
+/* Begin a JSON array that is to be the body of an answer, in a memory context. */
+void
+ResponseListBegin(StringInfo out, MemoryContext context)
+{
+	MemoryContext saved = MemoryContextSwitchTo(context);
+
+	initStringInfo(out);
+	MemoryContextSwitchTo(saved);
+	appendStringInfoSpaces(out, VARHDRSZ);
+	appendStringInfoChar(out, '[');
+}
+
+/* Begin an item of the array; the caller appends it. */
+void
+ResponseListItem(StringInfo out)
+{
+	if (out->len > VARHDRSZ + 1)
+		appendStringInfoChar(out, ',');
+}
+
+/* End the array, and answer with it. */
+void
+ResponseListEnd(Response *response, StringInfo out)
+{
+	appendStringInfoChar(out, ']');
+	SET_VARSIZE(out->data, out->len);
+	ResponseJson(response, (text *) out->data);
+}
+
 /* Make a problem body the answer. */
 static void
 SetProblem(Response *response, ProblemCase kind, const char *body)

@@ -25,6 +25,11 @@ extern void ResponseProblem(Response *response, Problem *problem,
 							const char *correlation_id);
 extern bool ResponseOfError(Response *response, const ErrorData *error,
 							const char *correlation_id);
+extern void ResponseEtag(Response *response, int64 etag);
+extern void ResponseJson(Response *response, text *body);
+extern void ResponseListBegin(StringInfo out, MemoryContext context);
+extern void ResponseListItem(StringInfo out);
+extern void ResponseListEnd(Response *response, StringInfo out);
 extern Datum ResponseHeaders(const Response *response);
 extern Datum ResponseRow(FunctionCallInfo fcinfo, const Response *response);
 

@@ -16,6 +16,7 @@
 #include "graph/accounts.h"
 #include "graph/nodes.h"
 #include "graph/subtree.h"
+#include "verbs/account.h"
 #include "verbs/relate.h"
 #include "verbs/write.h"
 
@@ -64,10 +65,11 @@ LockAll(Subtree *tree, const GraphNode *account)
 
 /*
  * Set the account of a document, and of all that is below it if subtree is set, or take
- * it away if it is NULL.  Returns how many documents had another one.
+ * it away if it is NULL.  Returns how many documents had another one.  To be called
+ * between WriteBegin() and SessionEnd().
  */
-static uint64
-SetAccount(const pg_uuid_t *uuid, const pg_uuid_t *account_uuid, bool subtree)
+uint64
+AccountSet(const pg_uuid_t *uuid, const pg_uuid_t *account_uuid, bool subtree)
 {
 	GraphNode	document;
 	GraphNode	account;
@@ -97,7 +99,7 @@ dms_set_account(PG_FUNCTION_ARGS)
 	if (PG_ARGISNULL(2))
 		ReportError(PROBLEM_ARGUMENT, NULL, "subtree must not be null");
 	WriteBegin(&session, "dms.set_account()");
-	changed = SetAccount(PG_GETARG_UUID_P(0), PG_ARGISNULL(1) ? NULL : PG_GETARG_UUID_P(1), PG_GETARG_BOOL(2));
+	changed = AccountSet(PG_GETARG_UUID_P(0), PG_ARGISNULL(1) ? NULL : PG_GETARG_UUID_P(1), PG_GETARG_BOOL(2));
 	SessionEnd(&session);
 	PG_RETURN_INT64((int64) changed);
 }

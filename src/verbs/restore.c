@@ -103,6 +103,14 @@ WriteDeleted(Write *write, text *document)
 	return write->result->outcome == WRITE_INSERTED;
 }
 
+/* Refuse a document of another resource than the one that is expected, if any. */
+static void
+CheckResource(const Write *write, const pg_uuid_t *uuid, const Resource *expected, const Resource *found)
+{
+	if (expected != NULL && !ModelCacheSame(expected, found))
+		PreconditionRaiseGone(&write->precondition, uuid);
+}
+
 /* Returns true if a document of this uuid exists now. */
 static bool
 Exists(const pg_uuid_t *uuid, Resource **resource)
@@ -144,12 +152,13 @@ RefuseCaller(Oid caller, const pg_uuid_t *uuid)
  * under another number, we try again.
  */
 static bool
-RestoreDeleted(Write *write, const pg_uuid_t *uuid, text *document)
+RestoreDeleted(Write *write, const pg_uuid_t *uuid, const Resource *expected, text *document)
 {
 	DocumentHeader header;
 	Resource   *resource;
 
 	FindDeleted(write, uuid, &header);
+	CheckResource(write, uuid, expected, write->resource);
 	write->uuid = uuid;
 	if (WriteDeleted(write, document))
 		return true;
@@ -182,10 +191,11 @@ RestoreDocument(Write *write, Oid caller, const pg_uuid_t *uuid, int64 version)
 		write->resource = expected;
 		if (Exists(uuid, &resource))
 		{
+			CheckResource(write, uuid, expected, resource);
 			UpdateDocument(write, uuid, document);
 			return;
 		}
-		if (RestoreDeleted(write, uuid, document))
+		if (RestoreDeleted(write, uuid, expected, document))
 			return;
 	}
 	ereport(ERROR,

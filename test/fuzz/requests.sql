@@ -35,6 +35,28 @@ CREATE FUNCTION fuzz_body(endpoint text) RETURNS jsonb LANGUAGE sql VOLATILE AS 
 		ELSE '{}' END
 $$;
 
+-- A path of any kind, other than that of a document or of a page of documents.
+CREATE FUNCTION fuzz_path(endpoint text, document uuid) RETURNS text LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+	other uuid := (SELECT d.DocumentUuid FROM dms.Document AS d ORDER BY random() LIMIT 1);
+	named text := pick(document::text, coalesce(dms.urn(document), 'urn:dms:x::x'), 'urn:dms:Ed-Fi.Student::' || document);
+	target text := pick(other::text, dms.urn(other), '01890000-0000-7000-8000-000000000000', 'urn:dms:Ed-Fi.School::1', 'x');
+	list text := pick('', '', '?limit=2', '?after=' || other, '?type=Ed-Fi.School', '?limit=501', '?after=x', '?before=2', '?nothing=1', '?limit=1&limit=1');
+BEGIN
+	RETURN pick(
+		'/ed-fi/' || endpoint || '/' || named || pick('/versions', '/Versions') || list,
+		'/ed-fi/' || endpoint || '/' || named || '/versions/' || pick('1', '1', '2', '3', '0', 'x', '99999999999999999999'),
+		'/ed-fi/' || endpoint || '/' || named || '/versions/' || pick('1', '1', '2', 'x') || '/restore',
+		'/ed-fi/' || endpoint || '/' || named || '?asOf=' || pick('9999-12-31', '2001-01-01T00:00:00Z', 'x', ''),
+		'/ed-fi/' || endpoint || '/' || named || '/parent',
+		'/ed-fi/' || endpoint || '/' || named || pick('/children', '/ancestors', '/members', '/collections', '/nothing') || list,
+		'/ed-fi/' || endpoint || '/' || named || '/members/' || target,
+		'/' || target, '/dms/accounts/' || target || '/documents' || list,
+		'/dms/records?pk=' || pick('Resource', 'Parent', 'Child', 'Collection', 'Member', 'UniqueKeyValue', '') || '%23' || target
+			|| pick('', '&sk=Child', '&index=InvertedIndex', '&index=ResourcesByAccountIndex', '&index=x', '&limit=1', '&after=Child%23urn:'));
+END
+$$;
+
 CREATE TABLE tally (method text, status integer, type text);
 
 CREATE FUNCTION fuzz(n integer, seed double precision) RETURNS void LANGUAGE plpgsql AS $$
@@ -57,8 +79,17 @@ BEGIN
 			path := path || pick('', '', '?limit=1', '?limit=5&offset=2&totalCount=true', '?limit=501', '?totalCount=x', '?firstName=Ada', '?schoolId=1',
 				'?nothing=1', '?birthDate=soon', '?id=x', '?firstName=%C3%9Cnal&FIRSTNAME=Bob', '?limit=1&limit=2', '?namespace=uri://g&limit=0', '?%zz=1');
 		END IF;
+		IF random() < 0.3 THEN
+			path := fuzz_path(endpoint, document);
+			method := CASE WHEN path LIKE '%/restore' THEN 'POST' WHEN path ~ '/(parent|members/.*)$' THEN pick('PUT', 'DELETE', 'GET') ELSE method END;
+		END IF;
 		IF method IN ('POST', 'PUT', 'PATCH') OR random() < 0.05 THEN
 			body := CASE WHEN method = 'PUT' THEN fuzz_body(endpoint) || jsonb_build_object('id', document) ELSE fuzz_body(endpoint) END;
+			IF path LIKE '%/parent' THEN
+				body := jsonb_build_object(pick('parentUrn', 'parentUrn', 'x'), (SELECT pick(d.DocumentUuid::text, dms.urn(d.DocumentUuid)) FROM dms.Document AS d ORDER BY random() LIMIT 1));
+			ELSIF path LIKE '%/members/%' THEN
+				body := pick('{"conveys": true}', '{}', '{"conveys": 1}', NULL);
+			END IF;
 			IF random() < 0.15 THEN body := spoil(body); END IF;
 			IF random() < 0.03 THEN body := pick('', ' ', '[]', 'null', '{"id": 1}', NULL); END IF;
 		END IF;
@@ -68,6 +99,9 @@ BEGIN
 		IF random() < 0.1 THEN headers := headers || jsonb_build_object('If-None-Match', pick('*', '"1"', '"9"')); END IF;
 		IF random() < 0.1 THEN headers := headers || jsonb_build_object('Content-Type', pick('application/json', 'text/xml', 'application/x+json; charset=utf-8', '')); END IF;
 		IF random() < 0.2 THEN headers := headers || jsonb_build_object('Idempotency-Key', pick('k1', 'k2', 'k3', gen_random_uuid()::text, 'no key', repeat('k', 129))); END IF;
+		IF random() < 0.05 THEN
+			headers := headers || jsonb_build_object(pick('dms-parent', 'dms-account'), pick(document::text, dms.urn(document), 'urn:dms:x::1', 'x', '01890000-0000-7000-8000-000000000000'));
+		END IF;
 		IF random() < 0.02 THEN headers := pick('[]', '{"if-match": {"a": [1]}}', '{"correlationid": 1}', 'null', '1')::jsonb; END IF;
 		BEGIN
 			answer := dms.handle_request(method, path, headers, body);

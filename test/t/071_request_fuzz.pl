@@ -18,7 +18,7 @@ $node->append_conf('postgresql.conf', "fsync = off\nlog_statement = none");
 $node->start;
 
 my $schema = slurp_file("$FindBin::RealBin/../../examples/schemas/school.json");
-$node->safe_psql('postgres', "SET client_min_messages = warning; CREATE EXTENSION dms; SELECT dms.deploy_schema(\$schema\$$schema\$schema\$)");
+$node->safe_psql('postgres', "SET client_min_messages = warning; CREATE EXTENSION dms; SELECT dms.deploy_schema(\$schema\$$schema\$schema\$); SELECT dms.configure_resource('ed-fi', 'students', '{\"history\": true}')");
 $node->safe_psql('postgres', slurp_file("$FindBin::RealBin/../fuzz/requests.sql"));
 
 # Each thousand is a transaction of its own: what it has changed a thousand
@@ -46,6 +46,7 @@ for my $row ('GET 200 ', 'GET 304 ', 'POST 201 ', 'POST 200 ', 'PUT 204 ', 'DELE
 	'PUT 400 bad-request:data-validation-failed:key-change-not-supported',
 	'POST 409 data-conflict:unresolved-reference', 'DELETE 409 data-conflict:dependent-item-exists',
 	'PUT 409 identity-conflict', 'PUT 412 optimistic-lock-failed', 'POST 412 precondition-failed:if-none-match',
+	'PUT 409 data-conflict:cyclic-relationship', 'PUT 409 data-conflict:unresolved-reference',
 	'POST 422 idempotency-key-reused', 'GET 404 ', 'DELETE 404 not-found', 'PUT 404 not-found', 'GET 404 not-found',
 	'other 405 method-not-allowed', 'POST 415 unsupported-media-type')
 {

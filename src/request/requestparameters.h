@@ -1,0 +1,51 @@
+/*
+ * requestparameters.h
+ *		Parameters of a query that are not filters.
+ */
+#ifndef DMS_REQUESTPARAMETERS_H
+#define DMS_REQUESTPARAMETERS_H
+
+#include "postgres.h"
+
+#include "datatype/timestamp.h"
+#include "request/requestparse.h"
+
+/* The most documents or other items of a page. */
+#define PARAMETER_MAX_LIMIT 500
+
+/* Which parameters a route takes. */
+#define PARAMETER_OFFSET (1 << 0)
+#define PARAMETER_LIMIT (1 << 1)
+#define PARAMETER_TOTAL (1 << 2)
+#define PARAMETER_BEFORE (1 << 3)
+#define PARAMETER_AFTER (1 << 4)
+#define PARAMETER_TYPE (1 << 5)
+#define PARAMETER_PK (1 << 6)
+#define PARAMETER_SK (1 << 7)
+#define PARAMETER_INDEX (1 << 8)
+#define PARAMETER_AS_OF (1 << 9)
+
+#define PARAMETERS_PAGING (PARAMETER_OFFSET | PARAMETER_LIMIT | PARAMETER_TOTAL)
+
+/* The values of parameters.  Texts that were not given are NULL. */
+typedef struct Parameters
+{
+	int			given;			/* which of the parameters */
+	int64		offset;
+	int64		limit;
+	bool		total;
+	int64		before;
+	const char *after;
+	const char *type;
+	const char *pk;
+	const char *sk;
+	const char *index;
+	TimestampTz as_of;
+} Parameters;
+
+extern void ParametersRead(const Request *request, int taken, Parameters *parameters);
+extern void ParametersReadOnly(const Request *request, int taken, Parameters *parameters);
+extern bool ParameterParseNumber(const char *value, int64 max, int64 *number);
+extern bool ParameterIsTaken(const char *name, int taken);
+
+#endif							/* DMS_REQUESTPARAMETERS_H */
