@@ -1120,50 +1120,56 @@ COMMENT ON FUNCTION dms.history_stats() IS
 
 -- Not strict, because "after" is NULL for the first page.
 CREATE FUNCTION dms.query_documents(project text, resource text, filters jsonb DEFAULT '{}',
-	page_limit int DEFAULT 25, page_offset bigint DEFAULT 0, after uuid DEFAULT NULL)
+	page_limit int DEFAULT 25, page_offset bigint DEFAULT 0, after uuid DEFAULT NULL,
+	min_change_version bigint DEFAULT NULL, max_change_version bigint DEFAULT NULL)
 RETURNS SETOF json
 LANGUAGE C STABLE CALLED ON NULL INPUT PARALLEL UNSAFE ROWS 25
 AS 'MODULE_PATHNAME', 'dms_query_documents';
-COMMENT ON FUNCTION dms.query_documents(text, text, jsonb, int, bigint, uuid) IS
-'a page of the documents that match all filters, {"field": value or array of values}; a field of an optional reference also matches at equal paths; "after" continues after a document, at the same cost for every page';
+COMMENT ON FUNCTION dms.query_documents(text, text, jsonb, int, bigint, uuid, bigint, bigint) IS
+'a page of the documents that match all filters, {"field": value or array of values}; a field of an optional reference also matches at equal paths; "after" continues after a document, at the same cost for every page; the last change of a document is in the range of the change versions, and with an upper bound documents are in the order of their changes';
 
 -- Only one of the functions has a default for filters: a call without them would
 -- be ambiguous otherwise.
 CREATE FUNCTION dms.query_documents(project text, resource text, filters text,
-	page_limit int DEFAULT 25, page_offset bigint DEFAULT 0, after uuid DEFAULT NULL)
+	page_limit int DEFAULT 25, page_offset bigint DEFAULT 0, after uuid DEFAULT NULL,
+	min_change_version bigint DEFAULT NULL, max_change_version bigint DEFAULT NULL)
 RETURNS SETOF json
 LANGUAGE C STABLE CALLED ON NULL INPUT PARALLEL UNSAFE ROWS 25
 AS 'MODULE_PATHNAME', 'dms_query_documents_text';
-COMMENT ON FUNCTION dms.query_documents(text, text, text, int, bigint, uuid) IS
+COMMENT ON FUNCTION dms.query_documents(text, text, text, int, bigint, uuid, bigint, bigint) IS
 'the same for filters that are text';
 
 CREATE FUNCTION dms.query_documents(project text, resource text, filters json,
-	page_limit int DEFAULT 25, page_offset bigint DEFAULT 0, after uuid DEFAULT NULL)
+	page_limit int DEFAULT 25, page_offset bigint DEFAULT 0, after uuid DEFAULT NULL,
+	min_change_version bigint DEFAULT NULL, max_change_version bigint DEFAULT NULL)
 RETURNS SETOF json
 LANGUAGE C STABLE CALLED ON NULL INPUT PARALLEL UNSAFE ROWS 25
 AS 'MODULE_PATHNAME', 'dms_query_documents_text';
-COMMENT ON FUNCTION dms.query_documents(text, text, json, int, bigint, uuid) IS
+COMMENT ON FUNCTION dms.query_documents(text, text, json, int, bigint, uuid, bigint, bigint) IS
 'the same for filters that are json';
 
-CREATE FUNCTION dms.count_documents(project text, resource text, filters jsonb DEFAULT '{}')
+CREATE FUNCTION dms.count_documents(project text, resource text, filters jsonb DEFAULT '{}',
+	min_change_version bigint DEFAULT NULL, max_change_version bigint DEFAULT NULL)
 RETURNS bigint
 LANGUAGE C STABLE CALLED ON NULL INPUT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'dms_count_documents';
-COMMENT ON FUNCTION dms.count_documents(text, text, jsonb) IS
+COMMENT ON FUNCTION dms.count_documents(text, text, jsonb, bigint, bigint) IS
 'the number of documents that match all filters';
 
-CREATE FUNCTION dms.count_documents(project text, resource text, filters text)
+CREATE FUNCTION dms.count_documents(project text, resource text, filters text,
+	min_change_version bigint DEFAULT NULL, max_change_version bigint DEFAULT NULL)
 RETURNS bigint
 LANGUAGE C STABLE CALLED ON NULL INPUT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'dms_count_documents_text';
-COMMENT ON FUNCTION dms.count_documents(text, text, text) IS
+COMMENT ON FUNCTION dms.count_documents(text, text, text, bigint, bigint) IS
 'the same for filters that are text';
 
-CREATE FUNCTION dms.count_documents(project text, resource text, filters json)
+CREATE FUNCTION dms.count_documents(project text, resource text, filters json,
+	min_change_version bigint DEFAULT NULL, max_change_version bigint DEFAULT NULL)
 RETURNS bigint
 LANGUAGE C STABLE CALLED ON NULL INPUT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'dms_count_documents_text';
-COMMENT ON FUNCTION dms.count_documents(text, text, json) IS
+COMMENT ON FUNCTION dms.count_documents(text, text, json, bigint, bigint) IS
 'the same for filters that are json';
 
 CREATE FUNCTION dms.referencing_documents(document_uuid uuid)

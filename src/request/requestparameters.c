@@ -3,7 +3,7 @@
  *		Parameters of a query that are not filters: paging, and places in lists.
  *
  * A route says which of them it takes.  All that are not valid are reported at once,
- * in the order of the table below.
+ * in the order of the table below, but faults of paging alone if there are any.
  */
 #include "postgres.h"
 
@@ -104,6 +104,21 @@ TakeAsOf(Parameters *parameters, const char *value)
 	return InstantParse(value, (int) strlen(value), &parameters->as_of);
 }
 
+/* Read the parameter "minChangeVersion". */
+static bool
+TakeMinChange(Parameters *parameters, const char *value)
+{
+	return ParameterParseNumber(value, PG_INT64_MAX, &parameters->window.min);
+}
+
+/* Read the parameter "maxChangeVersion". */
+static bool
+TakeMaxChange(Parameters *parameters, const char *value)
+{
+	parameters->window.has_max = true;
+	return ParameterParseNumber(value, PG_INT64_MAX, &parameters->window.max);
+}
+
 /* Existing clients expect a plain content type for faults of parameters of paging. */
 static const struct
 {
@@ -116,6 +131,8 @@ static const struct
 	{"offset", PARAMETER_OFFSET, TakeOffset, "a number that is not negative", PROBLEM_PAGING},
 	{"limit", PARAMETER_LIMIT, TakeLimit, "a number from 0 to 500", PROBLEM_PAGING},
 	{"totalCount", PARAMETER_TOTAL, TakeTotal, "true or false", PROBLEM_PAGING},
+	{"minChangeVersion", PARAMETER_MIN_CHANGE, TakeMinChange, "a number that is not negative", PROBLEM_PAGING},
+	{"maxChangeVersion", PARAMETER_MAX_CHANGE, TakeMaxChange, "a number that is not negative", PROBLEM_PAGING},
 	{"before", PARAMETER_BEFORE, TakeBefore, "the number of a version", PROBLEM_ARGUMENT},
 	{"after", PARAMETER_AFTER, TakeAfter, NULL, PROBLEM_ARGUMENT},
 	{"type", PARAMETER_TYPE, TakeType, NULL, PROBLEM_ARGUMENT},
@@ -142,35 +159,62 @@ ParameterIsTaken(const char *name, int taken)
 	return Find(name, taken) >= 0;
 }
 
-/* Raise the faults of parameters.  Those that any text is valid for can only be repeated. */
-static void
-RaiseFaults(const bool *faulty, const bool *repeated, bool malformed)
+/* What is wrong with parameters, by their places in the table. */
+typedef struct Faults
 {
-	Problem    *problem = ProblemNew(PROBLEM_ARGUMENT);
+	bool		invalid[lengthof(known)];
+	bool		repeated[lengthof(known)];
+} Faults;
 
-	if (malformed)
-		ProblemNote(problem, "The query must be UTF-8 in which percent signs stand before two hexadecimal digits.");
+/* Note the faults of some parameters.  Those that any text is valid for can only be repeated. */
+static void
+NoteFaults(Problem *problem, const Faults *faults, int some)
+{
 	for (int i = 0; i < (int) lengthof(known); i++)
 	{
-		if (!faulty[i])
+		if ((known[i].bit & some) == 0 || !(faults->invalid[i] || faults->repeated[i]))
 			continue;
 		if (known[i].kind == PROBLEM_PAGING)
 			problem->kind = PROBLEM_PAGING;
-		if (repeated[i])
+		if (faults->repeated[i])
 			ProblemNote(problem, "%s must be given once.", known[i].name);
 		else
 			ProblemNote(problem, "%s must be %s.", known[i].name, known[i].rule);
 	}
+}
+
+/* Raise what is wrong with the parameters. */
+static void
+RaiseFaults(const Request *request, const Parameters *parameters, const Faults *faults)
+{
+	Problem    *problem = ProblemNew(PROBLEM_ARGUMENT);
+
+	if (request->query_malformed)
+		ProblemNote(problem, "The query must be UTF-8 in which percent signs stand before two hexadecimal digits.");
+	NoteFaults(problem, faults, PARAMETERS_PAGING);
+	if (problem->count == 0)
+		NoteFaults(problem, faults, ~PARAMETERS_PAGING);
+	if (problem->count == 0 && parameters->window.has_max && parameters->window.min > parameters->window.max)
+	{
+		problem->kind = PROBLEM_PAGING;
+		ProblemNote(problem, "minChangeVersion must not be greater than maxChangeVersion.");
+	}
 	if (problem->count > 0)
 		ProblemRaise(problem, "parameters are not valid");
+}
+
+/* Returns true if a value counts as none: that of a bound of changes without anything in it. */
+static bool
+IsNone(int parameter, const char *value)
+{
+	return (known[parameter].bit & PARAMETERS_CHANGES) != 0 && value[strspn(value, " \t\r\n")] == '\0';
 }
 
 /* Read the parameters that a route takes.  Others are left to the caller. */
 void
 ParametersRead(const Request *request, int taken, Parameters *parameters)
 {
-	bool		faulty[lengthof(known)] = {false};
-	bool		repeated[lengthof(known)] = {false};
+	Faults		faults = {0};
 	ListCell   *cell;
 
 	memset(parameters, 0, sizeof(Parameters));
@@ -182,15 +226,22 @@ ParametersRead(const Request *request, int taken, Parameters *parameters)
 		int			i = Find(given->name, taken);
 
 		CHECK_FOR_INTERRUPTS();
-		if (i < 0)
+		if (i < 0 || IsNone(i, given->value))
 			continue;
 		if ((parameters->given & known[i].bit) != 0)
-			repeated[i] = faulty[i] = true;
+			faults.repeated[i] = true;
 		else if (!known[i].take(parameters, given->value))
-			faulty[i] = true;
+			faults.invalid[i] = true;
 		parameters->given |= known[i].bit;
 	}
-	RaiseFaults(faulty, repeated, request->query_malformed);
+	RaiseFaults(request, parameters, &faults);
+}
+
+/* Returns the range of changes that parameters ask for; NULL if they ask for none. */
+const ChangeWindow *
+ParametersWindow(const Parameters *parameters)
+{
+	return (parameters->given & PARAMETERS_CHANGES) != 0 ? &parameters->window : NULL;
 }
 
 /* Read the parameters that a route takes, and refuse all others. */

@@ -9,6 +9,7 @@
 
 #include "datatype/timestamp.h"
 #include "request/requestparse.h"
+#include "verbs/query.h"
 
 /* The most documents or other items of a page. */
 #define PARAMETER_MAX_LIMIT 500
@@ -24,8 +25,11 @@
 #define PARAMETER_SK (1 << 7)
 #define PARAMETER_INDEX (1 << 8)
 #define PARAMETER_AS_OF (1 << 9)
+#define PARAMETER_MIN_CHANGE (1 << 10)
+#define PARAMETER_MAX_CHANGE (1 << 11)
 
 #define PARAMETERS_PAGING (PARAMETER_OFFSET | PARAMETER_LIMIT | PARAMETER_TOTAL)
+#define PARAMETERS_CHANGES (PARAMETER_MIN_CHANGE | PARAMETER_MAX_CHANGE)
 
 /* The values of parameters.  Texts that were not given are NULL. */
 typedef struct Parameters
@@ -41,11 +45,13 @@ typedef struct Parameters
 	const char *sk;
 	const char *index;
 	TimestampTz as_of;
+	ChangeWindow window;		/* of PARAMETERS_CHANGES */
 } Parameters;
 
 extern void ParametersRead(const Request *request, int taken, Parameters *parameters);
 extern void ParametersReadOnly(const Request *request, int taken, Parameters *parameters);
 extern bool ParameterParseNumber(const char *value, int64 max, int64 *number);
+extern const ChangeWindow *ParametersWindow(const Parameters *parameters);
 extern bool ParameterIsTaken(const char *name, int taken);
 
 #endif							/* DMS_REQUESTPARAMETERS_H */

@@ -2,8 +2,8 @@
  * requestquery.c
  *		A page of documents: GET of an endpoint.
  *
- * Parameters that are not those of paging are filters.  The page and the count see
- * one state of the database.
+ * Parameters that are not those of paging or of change queries are filters.  The page
+ * and the count see one state of the database.
  */
 #include "postgres.h"
 
@@ -13,6 +13,8 @@
 #include "request/requestquery.h"
 #include "utils/builtins.h"
 #include "verbs/read.h"
+
+#define QUERY_PARAMETERS (PARAMETERS_PAGING | PARAMETERS_CHANGES)
 
 /* Returns true if an earlier parameter has this name. */
 static bool
@@ -56,7 +58,7 @@ FiltersOf(const Request *request)
 		const QueryParameter *given = lfirst(cell);
 
 		CHECK_FOR_INTERRUPTS();
-		if (!ParameterIsTaken(given->name, PARAMETERS_PAGING) &&
+		if (!ParameterIsTaken(given->name, QUERY_PARAMETERS) &&
 			!WasBefore(request, foreach_current_index(cell), given->name))
 			AddValues(filters, request, given->name);
 	}
@@ -84,10 +86,10 @@ RequestQueryPage(RouteCall *call)
 	DocumentQuery *query;
 	int			n;
 
-	ParametersRead(request, PARAMETERS_PAGING, &parameters);
+	ParametersRead(request, QUERY_PARAMETERS, &parameters);
 	filters = FiltersRead(call->resource->model, FiltersOf(request), FILTER_IDS_LENIENT, &n);
 	ResponseListBegin(&out, call->context);
-	query = QueryMake(call->resource, filters, n);
+	query = QueryMake(call->resource, filters, n, ParametersWindow(&parameters));
 	ReadPage(call->resource, query, 0, parameters.limit, parameters.offset, AppendDocument, &out);
 	if (parameters.total)
 		ResponseHeader(call->response, "Total-Count", psprintf(INT64_FORMAT, QueryCount(query)));

@@ -103,7 +103,7 @@ dms_document_digests(PG_FUNCTION_ARGS)
 							  text_to_cstring(PG_GETARG_TEXT_PP(1)));
 	ModelCacheRefuseAbstract(resource);
 	all.buckets = palloc0(sizeof(Bucket) * all.n);
-	ReadPage(resource, QueryMake(resource, NULL, 0), 0, PG_INT64_MAX, 0, AddDocument, &all);
+	ReadPage(resource, QueryMake(resource, NULL, 0, NULL), 0, PG_INT64_MAX, 0, AddDocument, &all);
 	PutBuckets((ReturnSetInfo *) fcinfo->resultinfo, &all);
 	SessionEnd(&session);
 	PG_RETURN_NULL();

@@ -7,6 +7,7 @@
 #include "postgres.h"
 
 #include "base/ids.h"
+#include "document/changes.h"
 #include "engine/result.h"
 #include "engine/statement.h"
 #include "utils/memutils.h"
@@ -25,14 +26,19 @@ struct DocumentQuery
 	QuerySql   *sql;
 };
 
-/* Make a query of filters; identities are looked up in the active snapshot. */
+/*
+ * Make a query of filters, and of a range of changes unless that is NULL.  Identities
+ * are looked up in the active snapshot.
+ */
 DocumentQuery *
-QueryMake(Resource *resource, const Filter *filters, int n)
+QueryMake(Resource *resource, const Filter *filters, int n, const ChangeWindow *window)
 {
 	DocumentQuery *query = palloc(sizeof(DocumentQuery));
 
 	query->resource = resource;
-	query->sql = QuerySqlMake(QueryTermsMake(resource->model, filters, n));
+	if (window != NULL)
+		ChangesRequire();
+	query->sql = QuerySqlMake(QueryTermsMake(resource->model, filters, n), resource->type_id, window);
 	return query;
 }
 
@@ -45,7 +51,14 @@ QueryMatchesAll(const DocumentQuery *query)
 {
 	const QuerySql *sql = query->sql;
 
-	return !sql->impossible && sql->nbranches == 1 && *sql->branches[0] == '\0';
+	return !sql->impossible && sql->nbranches == 1 && *sql->branches[0] == '\0' && sql->changes == NULL;
+}
+
+/* Returns true if pages are in the order of the changes, and not in that of the ids. */
+bool
+QueryIsByChange(const DocumentQuery *query)
+{
+	return query->sql->by_change;
 }
 
 /* Find the place of the statement with this text, or else the one used longest ago. */
@@ -85,7 +98,7 @@ ReplaceKept(const DocumentQuery *query, Statement *statement, const char *text)
 	memcpy(types, sql->types, sizeof(Oid) * sql->nargs);
 	statement->argtypes = types;
 	statement->nargs = sql->nargs;
-	statement->adaptive = sql->terms->nconditions > 0;
+	statement->adaptive = sql->terms->nconditions > 0 || sql->changes != NULL;
 	statement->sql = MemoryContextStrdup(context, text);
 }
 
@@ -127,7 +140,7 @@ RunQuery(const DocumentQuery *query, const char *text)
 static bool
 ReadsSeparately(const QuerySql *sql, int64 limit, int64 offset)
 {
-	return sql->nbranches == 2 && offset < MAX_SEPARATE && limit <= MAX_SEPARATE - offset;
+	return sql->nbranches == 2 && !sql->by_change && offset < MAX_SEPARATE && limit <= MAX_SEPARATE - offset;
 }
 
 /* Run a statement that returns ids, and append them. */
@@ -164,9 +177,21 @@ ReadBranches(const DocumentQuery *query, int64 after, int64 limit, int64 offset,
 	return ids;
 }
 
+/* Remove ids that repeat the one before; returns how many are left. */
+static int
+SkipRepeated(int64 *ids, int n)
+{
+	int			kept = 0;
+
+	for (int i = 0; i < n; i++)
+		if (i == 0 || ids[i] != ids[kept - 1])
+			ids[kept++] = ids[i];
+	return kept;
+}
+
 /*
- * Returns the ids of the matching documents, ascending and greater than "after":
- * skip offset rows, return at most limit.
+ * Returns the ids of the matching documents, ascending and greater than "after", or in
+ * the order of their changes: skip offset rows, return at most limit.
  */
 int64 *
 QueryPage(DocumentQuery *query, int64 after, int64 limit, int64 offset, int *n)
@@ -181,7 +206,7 @@ QueryPage(DocumentQuery *query, int64 after, int64 limit, int64 offset, int *n)
 	ids = ReadIds(query, QuerySqlPage(query->sql, after, limit, offset), NULL, n);
 
 	/* A view in the place of a table may return a document twice. */
-	*n = IdsSort(ids, *n);
+	*n = query->sql->by_change ? SkipRepeated(ids, *n) : IdsSort(ids, *n);
 	return ids;
 }
 

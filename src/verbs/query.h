@@ -9,11 +9,13 @@
 
 #include "model/modelcache.h"
 #include "verbs/filter.h"
+#include "verbs/querysql.h"
 
 typedef struct DocumentQuery DocumentQuery;
 
-extern DocumentQuery *QueryMake(Resource *resource, const Filter *filters, int n);
+extern DocumentQuery *QueryMake(Resource *resource, const Filter *filters, int n, const ChangeWindow *window);
 extern bool QueryMatchesAll(const DocumentQuery *query);
+extern bool QueryIsByChange(const DocumentQuery *query);
 extern int64 *QueryPage(DocumentQuery *query, int64 after, int64 limit, int64 offset, int *n);
 extern int64 QueryCount(DocumentQuery *query);
 

@@ -329,9 +329,32 @@ AddVisible(QuerySql *sql)
 								  "EXISTS (" DOCUMENT_IDS_SQL "d.documentid" EQUALS "r.documentid)");
 }
 
+/*
+ * Join the last changes of the documents in a range.  The journal has a row for each
+ * etag of a document, of which that of its present etag is current.
+ */
+static void
+AddChanges(QuerySql *sql, int32 type_id, const ChangeWindow *window)
+{
+	StringInfoData out;
+
+	if (window == NULL || (window->min <= 0 && !window->has_max))
+		return;
+	initStringInfo(&out);
+	appendStringInfo(&out, " JOIN dms.DocumentChange AS c ON c.documentid" EQUALS "r.documentid AND c.resourcetypeid" EQUALS "$%d",
+					 AddArg(sql, Int32GetDatum(type_id), INT4OID));
+	if (window->min > 0)
+		appendStringInfo(&out, " AND c.changeversion OPERATOR(pg_catalog.>=) $%d", AddArg(sql, Int64GetDatum(window->min), INT8OID));
+	if (window->has_max)
+		appendStringInfo(&out, " AND c.changeversion OPERATOR(pg_catalog.<=) $%d", AddArg(sql, Int64GetDatum(window->max), INT8OID));
+	appendStringInfoString(&out, " JOIN dms.Document AS e ON e.documentid" EQUALS "c.documentid AND e.etag" EQUALS "c.etag");
+	sql->changes = out.data;
+	sql->by_change = window->has_max;
+}
+
 /* Write the conditions in SQL. */
 QuerySql *
-QuerySqlMake(const QueryTerms *terms)
+QuerySqlMake(const QueryTerms *terms, int32 type_id, const ChangeWindow *window)
 {
 	QuerySql   *sql = palloc0(sizeof(QuerySql));
 
@@ -341,6 +364,7 @@ QuerySqlMake(const QueryTerms *terms)
 	for (int i = 0; i < terms->nconditions; i++)
 		AddCondition(sql, &terms->conditions[i]);
 	AddVisible(sql);
+	AddChanges(sql, type_id, window);
 	sql->nwhere = sql->nargs;
 	return sql;
 }
@@ -351,15 +375,25 @@ AppendBranch(const QuerySql *sql, StringInfo out, const char *columns, const cha
 {
 	const TableModel *root = &sql->terms->model->tables[0];
 
-	appendStringInfo(out, "SELECT %s FROM %s AS r%s", columns,
-					 quote_qualified_identifier(root->schema, root->name), branch);
+	appendStringInfo(out, "SELECT %s FROM %s AS r%s%s", columns,
+					 quote_qualified_identifier(root->schema, root->name), sql->changes ? sql->changes : "", branch);
 }
 
-/* Append " ORDER BY the id LIMIT ... OFFSET ...". */
-static void
-AppendPaging(QuerySql *sql, StringInfo out, const char *alias, int64 limit, int64 offset)
+/* Returns the columns that a page needs of a branch: the id, and what it is in the order of. */
+static const char *
+PageColumns(const QuerySql *sql)
 {
-	appendStringInfo(out, " ORDER BY %s.documentid LIMIT $%d", alias,
+	return sql->by_change ? "r.documentid, c.changeversion" : "r.documentid";
+}
+
+/* Append " ORDER BY ... LIMIT ... OFFSET ...", for a branch or for all of them (u). */
+static void
+AppendPaging(QuerySql *sql, StringInfo out, bool merged, int64 limit, int64 offset)
+{
+	appendStringInfoString(out, " ORDER BY ");
+	if (sql->by_change)
+		appendStringInfo(out, "%s.changeversion, ", merged ? "u" : "c");
+	appendStringInfo(out, "%s.documentid LIMIT $%d", merged ? "u" : "r",
 					 AddArg(sql, Int64GetDatum(limit), INT8OID));
 	if (offset > 0)
 		appendStringInfo(out, " OFFSET $%d", AddArg(sql, Int64GetDatum(offset), INT8OID));
@@ -391,18 +425,18 @@ AppendMerged(QuerySql *sql, StringInfo out, const char *after, int64 limit, int6
 	for (int i = 0; i < sql->nbranches; i++)
 	{
 		appendStringInfoString(out, i == 0 ? "(" : sql->overlap ? " UNION (" : " UNION ALL (");
-		AppendBranch(sql, out, "r.documentid", sql->branches[i]);
+		AppendBranch(sql, out, PageColumns(sql), sql->branches[i]);
 		appendStringInfoString(out, after);
-		AppendPaging(sql, out, "r", most, 0);
+		AppendPaging(sql, out, false, most, 0);
 		appendStringInfoChar(out, ')');
 	}
 	appendStringInfoString(out, ") AS u");
-	AppendPaging(sql, out, "u", limit, offset);
+	AppendPaging(sql, out, true, limit, offset);
 }
 
 /*
  * Make the statement that returns the ids of the documents that match in one
- * branch, ascending and greater than "after": skip offset rows, return at most
+ * branch, ascending and greater than "after", or in the order of their changes: skip offset rows, return at most
  * limit.
  */
 char *
@@ -413,9 +447,9 @@ QuerySqlBranch(QuerySql *sql, int branch, int64 after, int64 limit, int64 offset
 	Assert(branch < sql->nbranches);
 	sql->nargs = sql->nwhere;
 	initStringInfo(&out);
-	AppendBranch(sql, &out, "r.documentid", sql->branches[branch]);
+	AppendBranch(sql, &out, PageColumns(sql), sql->branches[branch]);
 	appendStringInfoString(&out, After(sql, after));
-	AppendPaging(sql, &out, "r", limit, offset);
+	AppendPaging(sql, &out, false, limit, offset);
 	return out.data;
 }
 

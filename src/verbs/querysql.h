@@ -10,6 +10,17 @@
 #include "lib/stringinfo.h"
 #include "verbs/queryterms.h"
 
+/*
+ * A range of changes: the last change of a document has a number in it.  With an upper
+ * bound, documents are in the order of these numbers.
+ */
+typedef struct ChangeWindow
+{
+	int64		min;			/* 0: none */
+	int64		max;
+	bool		has_max;
+} ChangeWindow;
+
 /* Documents match if they match in one of the branches. */
 typedef struct QuerySql
 {
@@ -21,12 +32,15 @@ typedef struct QuerySql
 	bool		overlap;		/* some documents may match in several
 								 * branches */
 	bool		impossible;		/* no document can match */
+	const char *changes;		/* " JOIN ..." their last changes; NULL: of no
+								 * matter */
+	bool		by_change;		/* pages are in the order of the changes */
 	Datum	   *values;			/* parameters of the last statement */
 	Oid		   *types;
 	int			nargs;
 } QuerySql;
 
-extern QuerySql *QuerySqlMake(const QueryTerms *terms);
+extern QuerySql *QuerySqlMake(const QueryTerms *terms, int32 type_id, const ChangeWindow *window);
 extern char *QuerySqlBranch(QuerySql *sql, int branch, int64 after, int64 limit, int64 offset);
 extern char *QuerySqlPage(QuerySql *sql, int64 after, int64 limit, int64 offset);
 extern char *QuerySqlCount(QuerySql *sql);

@@ -111,6 +111,83 @@ ReadIds(Resource *resource, const int64 *ids, int n, ReadSink sink, void *state)
 	}
 }
 
+/* A document of a page that is to be handed over in another order than that of ids. */
+typedef struct PlacedDocument
+{
+	int64		document_id;
+	int			place;
+	DocumentHeader header;
+	text	   *body;			/* NULL: it was not found */
+} PlacedDocument;
+
+/* Order documents by their ids. */
+static int
+ComparePlaced(const void *a, const void *b)
+{
+	int64		left = ((const PlacedDocument *) a)->document_id;
+	int64		right = ((const PlacedDocument *) b)->document_id;
+
+	return left < right ? -1 : left > right;
+}
+
+/* Order documents by their places. */
+static int
+ComparePlaces(const void *a, const void *b)
+{
+	return ((const PlacedDocument *) a)->place - ((const PlacedDocument *) b)->place;
+}
+
+/* Callback: keep a document; both lists are in the order of ids. */
+static void
+KeepPlaced(void *state, const DocumentHeader *header, text *body)
+{
+	PlacedDocument **next = state;
+
+	while ((*next)->document_id < header->document_id)
+		(*next)++;
+	(*next)->header = *header;
+	(*next)->body = palloc(VARSIZE(body));
+	memcpy((*next)->body, body, VARSIZE(body));
+}
+
+/* Read some documents, and hand them to the sink in the order of their ids in the list. */
+static void
+ReadSomeInOrder(Resource *resource, const int64 *ids, int n, ReadSink sink, void *state)
+{
+	PlacedDocument *documents = palloc0(sizeof(PlacedDocument) * n);
+	PlacedDocument *next = documents;
+	int64	   *sorted = palloc(sizeof(int64) * n);
+
+	for (int i = 0; i < n; i++)
+	{
+		documents[i].document_id = ids[i];
+		documents[i].place = i;
+	}
+	qsort(documents, n, sizeof(PlacedDocument), ComparePlaced);
+	for (int i = 0; i < n; i++)
+		sorted[i] = documents[i].document_id;
+	PutPage(StoredPageRead(resource, sorted, n), KeepPlaced, &next);
+	qsort(documents, n, sizeof(PlacedDocument), ComparePlaces);
+	for (int i = 0; i < n; i++)
+		if (documents[i].body != NULL)
+			sink(state, &documents[i].header, documents[i].body);
+}
+
+/*
+ * Read the documents of these different ids, in any order, in the active snapshot.  The
+ * sink gets them in the order of the ids.
+ */
+void
+ReadInOrder(Resource *resource, const int64 *ids, int n, ReadSink sink, void *state)
+{
+	for (int i = 0; i < n; i += DOCUMENTS_AT_ONCE)
+	{
+		SessionBeginPart();
+		ReadSomeInOrder(resource, ids + i, Min(n - i, DOCUMENTS_AT_ONCE), sink, state);
+		SessionEndPart();
+	}
+}
+
 /*
  * Read the documents of a resource whose ids are greater than *after by walking along
  * the index of its root, and count them down from *limit.  Returns false if the rest,
@@ -142,8 +219,9 @@ ReadAlong(Resource *resource, int64 *after, int64 *limit, ReadSink sink, void *s
 
 /*
  * Read the documents that match a query, in the active snapshot and in the order of
- * their ids: those with ids greater than "after", without the first ones up to the
- * offset, and no more than the limit.  The sink gets each while it is in memory.
+ * their ids, or of their changes: those with ids greater than "after", without the
+ * first ones up to the offset, and no more than the limit.  The sink gets each while it
+ * is in memory.
  */
 void
 ReadPage(Resource *resource, DocumentQuery *query, int64 after, int64 limit, int64 offset,
@@ -156,7 +234,10 @@ ReadPage(Resource *resource, DocumentQuery *query, int64 after, int64 limit, int
 		return;
 	ids = QueryPage(query, after, limit, offset, &n);
 	FAULT_PAUSE("read_between_statements");
-	ReadIds(resource, ids, n, sink, state);
+	if (QueryIsByChange(query))
+		ReadInOrder(resource, ids, n, sink, state);
+	else
+		ReadIds(resource, ids, n, sink, state);
 }
 
 /* Return a document by its id; NULL if there is none. */
@@ -202,11 +283,30 @@ FiltersOfText(Datum value)
 	return filters;
 }
 
-/* Make the query of the resource and filters in the first three arguments. */
+/* Read the range of changes from an argument and the next; returns NULL if there is none. */
+static const ChangeWindow *
+WindowOfArguments(FunctionCallInfo fcinfo, int argument, ChangeWindow *window)
+{
+	window->min = PG_ARGISNULL(argument) ? 0 : PG_GETARG_INT64(argument);
+	window->has_max = !PG_ARGISNULL(argument + 1);
+	window->max = window->has_max ? PG_GETARG_INT64(argument + 1) : 0;
+	if (window->min < 0 || window->max < 0)
+		ReportError(PROBLEM_ARGUMENT, NULL, "numbers of changes must not be negative");
+	if (window->has_max && window->min > window->max)
+		ReportError(PROBLEM_ARGUMENT, NULL, "min_change_version must not be greater than max_change_version");
+	return PG_ARGISNULL(argument) && !window->has_max ? NULL : window;
+}
+
+/*
+ * Make the query of the resource and filters in the first three arguments, and of the
+ * range of changes in later ones.
+ */
 static DocumentQuery *
-QueryOfArguments(FunctionCallInfo fcinfo, ReadFilters read, Resource **resource)
+QueryOfArguments(FunctionCallInfo fcinfo, ReadFilters read, int window_argument, Resource **resource)
 {
 	Filter	   *filters;
+	ChangeWindow window;
+	const ChangeWindow *given = WindowOfArguments(fcinfo, window_argument, &window);
 	int			n;
 
 	*resource = ModelCacheFind(text_to_cstring(PG_GETARG_TEXT_PP(0)),
@@ -214,7 +314,7 @@ QueryOfArguments(FunctionCallInfo fcinfo, ReadFilters read, Resource **resource)
 	ModelCacheRefuseAbstract(*resource);
 	filters = FiltersRead((*resource)->model, read(PG_GETARG_DATUM(2)),
 						  FILTER_IDS_STRICT, &n);
-	return QueryMake(*resource, filters, n);
+	return QueryMake(*resource, filters, n, given);
 }
 
 /* Returns the id of the document after which to continue; 0 if none was given. */
@@ -259,7 +359,10 @@ QueryDocuments(FunctionCallInfo fcinfo, ReadFilters read)
 		ReportError(PROBLEM_ARGUMENT, NULL, "page_offset must not be negative");
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	ReadBegin(&session);
-	query = QueryOfArguments(fcinfo, read, &resource);
+	query = QueryOfArguments(fcinfo, read, 6, &resource);
+	if (QueryIsByChange(query) && !PG_ARGISNULL(5))
+		ReportError(PROBLEM_ARGUMENT, "dms.changed_documents() continues after a change.",
+					"after cannot be given with max_change_version");
 	ReadPage(resource, query, FindAfter(fcinfo, 5), PG_GETARG_INT32(3), PG_GETARG_INT64(4),
 			 PutDocument, fcinfo->resultinfo);
 	SessionEnd(&session);
@@ -291,7 +394,7 @@ CountDocuments(FunctionCallInfo fcinfo, ReadFilters read)
 
 	ReportRequireArguments(fcinfo, lengthof(names), names);
 	ReadBegin(&session);
-	count = QueryCount(QueryOfArguments(fcinfo, read, &resource));
+	count = QueryCount(QueryOfArguments(fcinfo, read, 3, &resource));
 	SessionEnd(&session);
 	PG_RETURN_INT64(count);
 }

@@ -28,5 +28,6 @@ extern void ReadBegin(Session *session);
 extern bool ReadDocument(const pg_uuid_t *uuid, MemoryContext context, ReadResult *result);
 extern void ReadPage(Resource *resource, DocumentQuery *query, int64 after, int64 limit,
 					 int64 offset, ReadSink sink, void *state);
+extern void ReadInOrder(Resource *resource, const int64 *ids, int n, ReadSink sink, void *state);
 
 #endif							/* DMS_READ_H */
