@@ -30,7 +30,7 @@ OBJS += $(addprefix src/base/,datetime.o decimal.o faults.o gaps.o grow.o ids.o 
 	jsontreebuild.o lowercase.o optionlist.o pattern.o referentialid.o report.o sha256.o urn.o uuid.o words.o)
 OBJS += $(addprefix src/engine/,attempt.o cursors.o datums.o foreignkey.o keyaccess.o keyedtable.o keyscan.o \
 	keywrite.o nowait.o ownercode.o restrict.o result.o rowwrite.o safefunction.o session.o snapshot.o statement.o \
-	store.o storedrows.o storerow.o tablewriter.o writefacts.o)
+	store.o storedrows.o storerow.o tablewriter.o workershare.o writefacts.o)
 OBJS += $(addprefix src/model/,edgename.o equalpaths.o jsonwrite.o modelcache.o modelsound.o modelstore.o \
 	resourcemodels.o resourceoptions.o resourcetypes.o value.o)
 OBJS += $(addprefix src/schema/,apiread.o apiresource.o apischema.o catalog.o conversion.o ddl.o ddltable.o \
@@ -53,6 +53,7 @@ OBJS += $(addprefix src/request/,idempotency.o idempotencysql.o request.o reques
 	response.o route.o)
 OBJS += $(addprefix src/admin/,auditscope.o changetracking.o configure.o configureresource.o deploy.o diagram.o introspect.o migrate.o migratedata.o \
 	rebuildedges.o repair.o repairsql.o retention.o upgrade.o)
+OBJS += $(addprefix src/worker/,launcher.o tasks.o worker.o workerstatus.o)
 
 # Compilers do not create the directories that they write to.
 $(shell mkdir -p $(sort $(dir $(OBJS))))

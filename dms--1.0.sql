@@ -1603,6 +1603,18 @@ COMMENT ON FUNCTION dms.erase_history(uuid) IS
 'deletes all versions of a document but the current one, and all of a document that was deleted; returns how many there were';
 
 -- ---------------------------------------------------------------------------
+-- Background workers.
+-- ---------------------------------------------------------------------------
+
+CREATE FUNCTION dms.worker_status()
+RETURNS TABLE (database name, pid int, state text, last_visit timestamptz, next_visit timestamptz, failures int,
+	last_error text)
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED
+AS 'MODULE_PATHNAME', 'dms_worker_status';
+COMMENT ON FUNCTION dms.worker_status() IS
+'what background workers do and did in this database; members of pg_read_all_stats see all databases';
+
+-- ---------------------------------------------------------------------------
 -- Checking the store.  The audit reads the stored models and the tables and
 -- shares no code with the write path, so that it can find errors of the latter.
 -- ---------------------------------------------------------------------------
@@ -2409,7 +2421,7 @@ VALUES
 	stored_identities, resource_type_id, audit, audit_store, audit_scope, audit_rows, audit_references, audit_documents,
 	audit_edges, audit_identities, audit_descriptors, audit_members, audit_history, audit_changes, audit_relations, audit_orphans, rebuild_edges, repair,
 	lock_identity_closure, recompute_identities, grant_access,
-	purge_idempotency_keys, require_page, idempotency_keys}',
+	purge_idempotency_keys, require_page, idempotency_keys, worker_status}',
 	'{identitylock, idempotencykeys, documentversion, uniquekeyvalue, trackedchange}')
 $$;
 COMMENT ON FUNCTION dms.access_levels() IS

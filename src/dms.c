@@ -23,11 +23,13 @@
 #include "engine/safefunction.h"
 #include "engine/session.h"
 #include "engine/store.h"
+#include "engine/workershare.h"
 #include "fmgr.h"
 #include "graph/unrelated.h"
 #include "model/modelcache.h"
 #include "request/idempotency.h"
 #include "verbs/delete.h"
+#include "worker/launcher.h"
 
 PG_MODULE_MAGIC;
 
@@ -56,6 +58,8 @@ _PG_init(void)
 	UnrelatedInit();
 	DeleteInit();
 	IdempotencyInit();
+	WorkerShareInit();
+	LauncherInit();
 #ifdef DMS_FAULTS
 	FaultsInit();
 #endif

@@ -80,4 +80,13 @@ typedef bool CompatUpdateIndexes;
 #define COMPAT_LXID(proc) ((proc)->lxid)
 #endif
 
+/* PostgreSQL 17 gives extensions wait events of their own. */
+#if PG_VERSION_NUM >= 170000
+#define COMPAT_WAIT_LAUNCHER WaitEventExtensionNew("DmsLauncherMain")
+#define COMPAT_WAIT_WORKER WaitEventExtensionNew("DmsWorkerMain")
+#else
+#define COMPAT_WAIT_LAUNCHER PG_WAIT_EXTENSION
+#define COMPAT_WAIT_WORKER PG_WAIT_EXTENSION
+#endif
+
 #endif							/* DMS_COMPAT_H */

@@ -518,6 +518,15 @@ DeleteVersions(Statement *statement, Datum *values)
 	return (int64) deleted;
 }
 
+/* Returns true if versions of any resource need not be retained for ever. */
+bool
+HistoryIsPurged(void)
+{
+	return StatementExecuteWithArgs("SELECT FROM dms.ResourceType"
+									" WHERE Options OPERATOR(pg_catalog.?|) ARRAY['retainVersions', 'retainFor'] LIMIT 1",
+									0, NULL, NULL, false) > 0;
+}
+
 /*
  * Delete versions that the options of their resources do not retain, at most so many,
  * the oldest ones of each document first.  Returns their number.

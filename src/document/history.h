@@ -40,6 +40,7 @@ extern text *HistoryText(const pg_uuid_t *uuid, int64 number);
 extern uint64 HistoryList(const pg_uuid_t *uuid, int64 before, int64 limit);
 extern int64 *HistoryLockUnrecorded(const ResourceModel *model, int64 after, int limit, bool wait, int *n);
 extern int64 *HistoryUnrecorded(const int64 *ids, int n, int *left);
+extern bool HistoryIsPurged(void);
 extern int64 HistoryPurge(int64 max_rows);
 extern int64 HistoryErase(const pg_uuid_t *uuid);
 extern uint64 HistoryCount(void);

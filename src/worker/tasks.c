@@ -1,0 +1,71 @@
+/*
+ * tasks.c
+ *		What a background worker does in a database.
+ *
+ * Each call does a part that takes a moment, in the transaction of the caller and with
+ * the rights of the store's owner.
+ */
+#include "postgres.h"
+
+#include "document/history.h"
+#include "pgstat.h"
+#include "request/idempotency.h"
+#include "utils/timestamp.h"
+#include "verbs/write.h"
+#include "worker/launcher.h"
+#include "worker/tasks.h"
+
+/* Versions of documents that are deleted together. */
+#define VERSIONS_AT_ONCE 10000
+
+/* Delete idempotency keys that have expired. */
+static void
+PurgeKeys(const char *database)
+{
+	uint64		purged;
+
+	pgstat_report_activity(STATE_RUNNING, "dms: purging idempotency keys");
+	purged = IdempotencyPurge();
+	if (purged > 0)
+		ereport(LOG,
+				(errmsg("dms: purged " UINT64_FORMAT " idempotency keys of database \"%s\"", purged, database)));
+}
+
+/* Delete versions that need not be retained; returns false if there may be more. */
+static bool
+PurgeHistory(const char *database)
+{
+	Session		session;
+	int64		purged;
+
+	pgstat_report_activity(STATE_RUNNING, "dms: purging versions of documents");
+	WriteBegin(&session, "dms.purge_history()");
+	purged = HistoryIsPurged() ? HistoryPurge(VERSIONS_AT_ONCE) : 0;
+	SessionEnd(&session);
+	if (purged > 0)
+		ereport(LOG,
+				(errmsg("dms: purged " INT64_FORMAT " versions of documents of database \"%s\"", purged, database)));
+	return purged < VERSIONS_AT_ONCE;
+}
+
+/* Do what is to be done every now and then, if it is time. */
+static void
+RunPurges(const char *database, TaskOutcome *outcome)
+{
+	TimestampTz now = GetCurrentTimestamp();
+
+	if (now < outcome->next_purge)
+		return;
+	PurgeKeys(database);
+	if (PurgeHistory(database))
+		outcome->next_purge = LauncherVisitAfter(now, TASK_PURGE_NAPTIMES);
+	else
+		outcome->more = true;
+}
+
+/* Do some of the work that there is. */
+void
+TasksRun(const char *database, TaskOutcome *outcome)
+{
+	RunPurges(database, outcome);
+}
