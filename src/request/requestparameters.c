@@ -108,15 +108,15 @@ TakeAsOf(Parameters *parameters, const char *value)
 static bool
 TakeMinChange(Parameters *parameters, const char *value)
 {
-	return ParameterParseNumber(value, PG_INT64_MAX, &parameters->window.min);
+	return ParameterParseNumber(value, PG_INT64_MAX, &parameters->range.min);
 }
 
 /* Read the parameter "maxChangeVersion". */
 static bool
 TakeMaxChange(Parameters *parameters, const char *value)
 {
-	parameters->window.has_max = true;
-	return ParameterParseNumber(value, PG_INT64_MAX, &parameters->window.max);
+	parameters->range.has_max = true;
+	return ParameterParseNumber(value, PG_INT64_MAX, &parameters->range.max);
 }
 
 /* Existing clients expect a plain content type for faults of parameters of paging. */
@@ -194,7 +194,7 @@ RaiseFaults(const Request *request, const Parameters *parameters, const Faults *
 	NoteFaults(problem, faults, PARAMETERS_PAGING);
 	if (problem->count == 0)
 		NoteFaults(problem, faults, ~PARAMETERS_PAGING);
-	if (problem->count == 0 && parameters->window.has_max && parameters->window.min > parameters->window.max)
+	if (problem->count == 0 && parameters->range.has_max && parameters->range.min > parameters->range.max)
 	{
 		problem->kind = PROBLEM_PAGING;
 		ProblemNote(problem, "minChangeVersion must not be greater than maxChangeVersion.");
@@ -238,10 +238,10 @@ ParametersRead(const Request *request, int taken, Parameters *parameters)
 }
 
 /* Returns the range of changes that parameters ask for; NULL if they ask for none. */
-const ChangeWindow *
-ParametersWindow(const Parameters *parameters)
+const ChangeRange *
+ParametersRange(const Parameters *parameters)
 {
-	return (parameters->given & PARAMETERS_CHANGES) != 0 ? &parameters->window : NULL;
+	return (parameters->given & PARAMETERS_CHANGES) != 0 ? &parameters->range : NULL;
 }
 
 /* Read the parameters that a route takes, and refuse all others. */

@@ -45,13 +45,13 @@ typedef struct Parameters
 	const char *sk;
 	const char *index;
 	TimestampTz as_of;
-	ChangeWindow window;		/* of PARAMETERS_CHANGES */
+	ChangeRange range;		/* of PARAMETERS_CHANGES */
 } Parameters;
 
 extern void ParametersRead(const Request *request, int taken, Parameters *parameters);
 extern void ParametersReadOnly(const Request *request, int taken, Parameters *parameters);
 extern bool ParameterParseNumber(const char *value, int64 max, int64 *number);
-extern const ChangeWindow *ParametersWindow(const Parameters *parameters);
+extern const ChangeRange *ParametersRange(const Parameters *parameters);
 extern bool ParameterIsTaken(const char *name, int taken);
 
 #endif							/* DMS_REQUESTPARAMETERS_H */

@@ -89,7 +89,7 @@ RequestQueryPage(RouteCall *call)
 	ParametersRead(request, QUERY_PARAMETERS, &parameters);
 	filters = FiltersRead(call->resource->model, FiltersOf(request), FILTER_IDS_LENIENT, &n);
 	ResponseListBegin(&out, call->context);
-	query = QueryMake(call->resource, filters, n, ParametersWindow(&parameters));
+	query = QueryMake(call->resource, filters, n, ParametersRange(&parameters));
 	ReadPage(call->resource, query, 0, parameters.limit, parameters.offset, AppendDocument, &out);
 	if (parameters.total)
 		ResponseHeader(call->response, "Total-Count", psprintf(INT64_FORMAT, QueryCount(query)));

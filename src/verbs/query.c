@@ -31,14 +31,14 @@ struct DocumentQuery
  * are looked up in the active snapshot.
  */
 DocumentQuery *
-QueryMake(Resource *resource, const Filter *filters, int n, const ChangeWindow *window)
+QueryMake(Resource *resource, const Filter *filters, int n, const ChangeRange *range)
 {
 	DocumentQuery *query = palloc(sizeof(DocumentQuery));
 
 	query->resource = resource;
-	if (window != NULL)
+	if (range != NULL)
 		ChangesRequire();
-	query->sql = QuerySqlMake(QueryTermsMake(resource->model, filters, n), resource->type_id, window);
+	query->sql = QuerySqlMake(QueryTermsMake(resource->model, filters, n), resource->type_id, range);
 	return query;
 }
 

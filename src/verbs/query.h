@@ -13,7 +13,7 @@
 
 typedef struct DocumentQuery DocumentQuery;
 
-extern DocumentQuery *QueryMake(Resource *resource, const Filter *filters, int n, const ChangeWindow *window);
+extern DocumentQuery *QueryMake(Resource *resource, const Filter *filters, int n, const ChangeRange *range);
 extern bool QueryMatchesAll(const DocumentQuery *query);
 extern bool QueryIsByChange(const DocumentQuery *query);
 extern int64 *QueryPage(DocumentQuery *query, int64 after, int64 limit, int64 offset, int *n);

@@ -334,27 +334,27 @@ AddVisible(QuerySql *sql)
  * etag of a document, of which that of its present etag is current.
  */
 static void
-AddChanges(QuerySql *sql, int32 type_id, const ChangeWindow *window)
+AddChanges(QuerySql *sql, int32 type_id, const ChangeRange *range)
 {
 	StringInfoData out;
 
-	if (window == NULL || (window->min <= 0 && !window->has_max))
+	if (range == NULL || (range->min <= 0 && !range->has_max))
 		return;
 	initStringInfo(&out);
 	appendStringInfo(&out, " JOIN dms.DocumentChange AS c ON c.documentid" EQUALS "r.documentid AND c.resourcetypeid" EQUALS "$%d",
 					 AddArg(sql, Int32GetDatum(type_id), INT4OID));
-	if (window->min > 0)
-		appendStringInfo(&out, " AND c.changeversion OPERATOR(pg_catalog.>=) $%d", AddArg(sql, Int64GetDatum(window->min), INT8OID));
-	if (window->has_max)
-		appendStringInfo(&out, " AND c.changeversion OPERATOR(pg_catalog.<=) $%d", AddArg(sql, Int64GetDatum(window->max), INT8OID));
+	if (range->min > 0)
+		appendStringInfo(&out, " AND c.changeversion OPERATOR(pg_catalog.>=) $%d", AddArg(sql, Int64GetDatum(range->min), INT8OID));
+	if (range->has_max)
+		appendStringInfo(&out, " AND c.changeversion OPERATOR(pg_catalog.<=) $%d", AddArg(sql, Int64GetDatum(range->max), INT8OID));
 	appendStringInfoString(&out, " JOIN dms.Document AS e ON e.documentid" EQUALS "c.documentid AND e.etag" EQUALS "c.etag");
 	sql->changes = out.data;
-	sql->by_change = window->has_max;
+	sql->by_change = range->has_max;
 }
 
 /* Write the conditions in SQL. */
 QuerySql *
-QuerySqlMake(const QueryTerms *terms, int32 type_id, const ChangeWindow *window)
+QuerySqlMake(const QueryTerms *terms, int32 type_id, const ChangeRange *range)
 {
 	QuerySql   *sql = palloc0(sizeof(QuerySql));
 
@@ -364,7 +364,7 @@ QuerySqlMake(const QueryTerms *terms, int32 type_id, const ChangeWindow *window)
 	for (int i = 0; i < terms->nconditions; i++)
 		AddCondition(sql, &terms->conditions[i]);
 	AddVisible(sql);
-	AddChanges(sql, type_id, window);
+	AddChanges(sql, type_id, range);
 	sql->nwhere = sql->nargs;
 	return sql;
 }

@@ -14,12 +14,12 @@
  * A range of changes: the last change of a document has a number in it.  With an upper
  * bound, documents are in the order of these numbers.
  */
-typedef struct ChangeWindow
+typedef struct ChangeRange
 {
 	int64		min;			/* 0: none */
 	int64		max;
 	bool		has_max;
-} ChangeWindow;
+} ChangeRange;
 
 /* Documents match if they match in one of the branches. */
 typedef struct QuerySql
@@ -40,7 +40,7 @@ typedef struct QuerySql
 	int			nargs;
 } QuerySql;
 
-extern QuerySql *QuerySqlMake(const QueryTerms *terms, int32 type_id, const ChangeWindow *window);
+extern QuerySql *QuerySqlMake(const QueryTerms *terms, int32 type_id, const ChangeRange *range);
 extern char *QuerySqlBranch(QuerySql *sql, int branch, int64 after, int64 limit, int64 offset);
 extern char *QuerySqlPage(QuerySql *sql, int64 after, int64 limit, int64 offset);
 extern char *QuerySqlCount(QuerySql *sql);

@@ -284,17 +284,17 @@ FiltersOfText(Datum value)
 }
 
 /* Read the range of changes from an argument and the next; returns NULL if there is none. */
-static const ChangeWindow *
-WindowOfArguments(FunctionCallInfo fcinfo, int argument, ChangeWindow *window)
+static const ChangeRange *
+RangeOfArguments(FunctionCallInfo fcinfo, int argument, ChangeRange *range)
 {
-	window->min = PG_ARGISNULL(argument) ? 0 : PG_GETARG_INT64(argument);
-	window->has_max = !PG_ARGISNULL(argument + 1);
-	window->max = window->has_max ? PG_GETARG_INT64(argument + 1) : 0;
-	if (window->min < 0 || window->max < 0)
+	range->min = PG_ARGISNULL(argument) ? 0 : PG_GETARG_INT64(argument);
+	range->has_max = !PG_ARGISNULL(argument + 1);
+	range->max = range->has_max ? PG_GETARG_INT64(argument + 1) : 0;
+	if (range->min < 0 || range->max < 0)
 		ReportError(PROBLEM_ARGUMENT, NULL, "numbers of changes must not be negative");
-	if (window->has_max && window->min > window->max)
+	if (range->has_max && range->min > range->max)
 		ReportError(PROBLEM_ARGUMENT, NULL, "min_change_version must not be greater than max_change_version");
-	return PG_ARGISNULL(argument) && !window->has_max ? NULL : window;
+	return PG_ARGISNULL(argument) && !range->has_max ? NULL : range;
 }
 
 /*
@@ -302,11 +302,11 @@ WindowOfArguments(FunctionCallInfo fcinfo, int argument, ChangeWindow *window)
  * range of changes in later ones.
  */
 static DocumentQuery *
-QueryOfArguments(FunctionCallInfo fcinfo, ReadFilters read, int window_argument, Resource **resource)
+QueryOfArguments(FunctionCallInfo fcinfo, ReadFilters read, int range_argument, Resource **resource)
 {
 	Filter	   *filters;
-	ChangeWindow window;
-	const ChangeWindow *given = WindowOfArguments(fcinfo, window_argument, &window);
+	ChangeRange range;
+	const ChangeRange *given = RangeOfArguments(fcinfo, range_argument, &range);
 	int			n;
 
 	*resource = ModelCacheFind(text_to_cstring(PG_GETARG_TEXT_PP(0)),
