@@ -32,20 +32,21 @@ OBJS += $(addprefix src/engine/,attempt.o cursors.o datums.o foreignkey.o keyacc
 	keywrite.o nowait.o ownercode.o restrict.o result.o rowwrite.o safefunction.o session.o snapshot.o statement.o \
 	store.o storedrows.o storerow.o tablewriter.o workershare.o writefacts.o)
 OBJS += $(addprefix src/model/,edgename.o equalpaths.o jsonwrite.o modelcache.o modelsound.o modelstore.o \
-	resourcemodels.o resourceoptions.o resourcetypes.o value.o)
+	optionpaths.o resourcemodels.o resourceoptions.o \
+	resourcetypes.o searchvector.o value.o)
 OBJS += $(addprefix src/schema/,apiread.o apiresource.o apischema.o catalog.o conversion.o ddl.o ddltable.o \
 	ddlview.o deploycheck.o deployrecord.o deploytypes.o grants.o jsonschema.o migrationkeys.o migrationloss.o \
 	migrationplan.o migrationsteps.o migrationwork.o modelbind.o modelbuild.o modelcheck.o modelgraph.o modelset.o \
-	modeltables.o naming.o renames.o schemadiff.o)
-OBJS += $(addprefix src/document/,body.o bodyrules.o changes.o descriptoruris.o document.o edges.o flatten.o history.o identity.o idset.o \
+	modeltables.o naming.o renames.o schemadiff.o searchindex.o)
+OBJS += $(addprefix src/document/,body.o bodyrules.o changes.o descriptoruris.o document.o edges.o flatten.o generatedid.o history.o identity.o idset.o \
 	identityread.o projection.o reconstitute.o referentialids.o references.o rows.o rowtables.o storedpage.o \
 	verify.o)
 OBJS += $(addprefix src/cascade/,cascade.o cascadeequality.o claim.o closure.o edgesources.o \
 	futurenames.o identitylocks.o identityturns.o locks.o replaceids.o turnstile.o)
 OBJS += $(addprefix src/graph/,accounts.o farends.o looks.o members.o movelock.o nodes.o parents.o \
 	recordkeys.o subtree.o uniquekeys.o unrelated.o walk.o)
-OBJS += $(addprefix src/verbs/,account.o batchkeys.o batchresolve.o delete.o dependents.o digests.o filter.o resolve.o precondition.o \
-	query.o querysql.o queryterms.o read.o records.o relate.o related.o restore.o uniquevalues.o update.o updatebatch.o \
+OBJS += $(addprefix src/verbs/,account.o batchkeys.o batchresolve.o delete.o dependents.o digests.o filter.o latest.o resolve.o precondition.o \
+	query.o querysql.o queryterms.o read.o records.o relate.o related.o restore.o search.o uniquevalues.o update.o updatebatch.o \
 	upsert.o versions.o violations.o write.o \
 	writeguard.o writeresult.o)
 OBJS += $(addprefix src/request/,idempotency.o idempotencysql.o request.o requestanswer.o requestbody.o requestdocument.o requestid.o \
@@ -62,7 +63,7 @@ $(shell mkdir -p $(sort $(dir $(OBJS))))
 REGRESS = extension uuid lowercase deploy mapping introspection deploy_refusals store indexes protocol
 REGRESS += write write_validation write_references write_identity write_many cascade audit migrate migrate_losses roles configure configure_resource
 REGRESS += direct_access direct_constraints hostile hostile_tables contradictions
-REGRESS += read kept query query_changes digests history history_rights argument_types requests row_security idempotency relations request_versions request_relations
+REGRESS += read kept query query_changes digests history history_rights argument_types requests row_security idempotency relations request_versions request_relations search generated_id
 
 # Specs of the fault schedule need pause points, so only ./check runs them.
 FAULT_SPECS := $(shell sed 's/\#.*//' $(TOP)/test/isolation/fault_schedule 2>/dev/null)

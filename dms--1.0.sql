@@ -906,7 +906,7 @@ CREATE FUNCTION dms.configure_resource(project text, resource text, options json
 LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'dms_configure_resource';
 COMMENT ON FUNCTION dms.configure_resource(text, text, jsonb) IS
-'sets options of a resource: history, historyLevel, retainVersions, retainFor (null removes one), and returns all that hold then; waits for writers in flight';
+'sets options of a resource, such as history or search (null removes one), and returns all that hold then; waits for writers in flight';
 
 CREATE FUNCTION dms.plan_resource(project text, resource text, options jsonb) RETURNS SETOF text
 LANGUAGE C STABLE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
@@ -1111,6 +1111,12 @@ AS 'MODULE_PATHNAME', 'dms_list_versions';
 COMMENT ON FUNCTION dms.list_versions(uuid, int, bigint) IS
 'the versions of a document, also of one that was deleted, newest first; "before" continues before a version';
 
+CREATE FUNCTION dms.latest_version(document_uuid uuid) RETURNS json
+LANGUAGE C STABLE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_latest_version';
+COMMENT ON FUNCTION dms.latest_version(uuid) IS
+'what a cache keeps of a document: its id, title, version, content and time, by the options title and content of its resource; NULL if there is none';
+
 CREATE FUNCTION dms.history_stats()
 RETURNS TABLE (project text, resource text, versions bigint, bytes bigint, oldest timestamptz)
 LANGUAGE C STABLE STRICT PARALLEL UNSAFE ROWS 10
@@ -1127,6 +1133,14 @@ LANGUAGE C STABLE CALLED ON NULL INPUT PARALLEL UNSAFE ROWS 25
 AS 'MODULE_PATHNAME', 'dms_query_documents';
 COMMENT ON FUNCTION dms.query_documents(text, text, jsonb, int, bigint, uuid, bigint, bigint) IS
 'a page of the documents that match all filters, {"field": value or array of values}; a field of an optional reference also matches at equal paths; "after" continues after a document, at the same cost for every page; the last change of a document is in the range of the change versions, and with an upper bound documents are in the order of their changes';
+
+CREATE FUNCTION dms.search_documents(project text, resource text, query text, page_limit int DEFAULT 25,
+	page_offset bigint DEFAULT 0, syntax text DEFAULT 'plain')
+RETURNS SETOF json
+LANGUAGE C STABLE CALLED ON NULL INPUT PARALLEL UNSAFE ROWS 25
+AS 'MODULE_PATHNAME', 'dms_search_documents';
+COMMENT ON FUNCTION dms.search_documents(text, text, text, int, bigint, text) IS
+'a page of the documents that have the words of a query, best first, by the option search of the resource; the syntax is plain (all words) or web (quotes, or, -)';
 
 -- Only one of the functions has a default for filters: a call without them would
 -- be ambiguous otherwise.
@@ -2107,6 +2121,43 @@ $$;
 COMMENT ON FUNCTION dms_internal.audit_changes(text[], bigint) IS
 'changes of documents of these types that are missing in the journal, or more than one of an etag, or with numbers that were not given yet';
 
+-- Options are stored apart from the schema, so that both can contradict each other once
+-- one of them was changed by hand.
+CREATE FUNCTION dms_internal.audit_options(model jsonb, only_document bigint) RETURNS SETOF dms_internal.audit_finding
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	project CONSTANT text := model ->> 'project';
+	resource CONSTANT text := model ->> 'resource';
+	options CONSTANT jsonb := (SELECT t.Options FROM dms.ResourceType AS t
+		WHERE t.ResourceTypeId = dms_internal.resource_type_id(project, resource));
+	id_column text;
+BEGIN
+	IF only_document IS NULL AND options <> '{}' THEN
+		BEGIN
+			RETURN QUERY SELECT 'option_without_object', NULL::bigint, NULL::uuid, NULL::text, s.statement, NULL::text
+			FROM dms.plan_resource(project, resource, '{}') AS s (statement);
+		EXCEPTION WHEN SQLSTATE 'ZD422' THEN
+			RETURN QUERY SELECT 'option_contradicts', NULL::bigint, NULL::uuid, NULL::text,
+				'options that fit ' || project || '.' || resource, options::text;
+		END;
+	END IF;
+
+	SELECT model #>> ARRAY['tables', '0', 'columns', p ->> 'column', 'name'] INTO id_column
+	FROM jsonb_array_elements(model #> '{scopes,0,properties}') AS p
+	WHERE '$.' || (p ->> 'name') = options ->> 'generatedId' AND (p ->> 'column')::integer > 0;
+	IF id_column IS NOT NULL THEN
+		RETURN QUERY EXECUTE format($query$
+			SELECT 'generated_id', d.DocumentId, d.DocumentUuid, NULL::text, d.DocumentUuid::text, t.%1$I::text
+			FROM %2$I.%3$I AS t JOIN dms.Document AS d ON d.DocumentId = t.documentid
+			WHERE t.%1$I::text <> d.DocumentUuid::text AND ($1 IS NULL OR t.documentid = $1)$query$,
+			id_column, model #>> '{tables,0,schema}', model #>> '{tables,0,name}') USING only_document;
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION dms_internal.audit_options(jsonb, bigint) IS
+'options of a resource that contradict its schema, objects that they need and that are missing, and generated ids that are not those of their documents';
+
 -- All counts come from a single pass over dms.Document, not from one per resource.
 CREATE FUNCTION dms_internal.audit_store(project text, resource text, only_uuid uuid) RETURNS SETOF dms_internal.audit_finding
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
@@ -2140,6 +2191,7 @@ BEGIN
 		RETURN QUERY SELECT f.* FROM dms_internal.audit_edges(scope.model, only_document) AS f;
 		RETURN QUERY SELECT f.* FROM dms_internal.audit_identities(scope.model, only_document) AS f;
 		RETURN QUERY SELECT f.* FROM dms_internal.audit_history(scope.model, only_document) AS f;
+		RETURN QUERY SELECT f.* FROM dms_internal.audit_options(scope.model, only_document) AS f;
 		n := n + 1;
 		IF n % 100 = 0 OR clock_timestamp() > told + interval '10 seconds' THEN
 			RAISE NOTICE 'audited % of % resources', n, cardinality(types);
@@ -2404,7 +2456,7 @@ VALUES
 -- Reading runs with the rights of the caller, who therefore needs SELECT on these
 -- tables, and on the tables and views of resources.
 ('reader', '{require_store, instance_id, resources, describe_resource, resource_options, schema_diagram, resolve, get_document,
-	list_versions, history_stats, query_documents, count_documents, document_digests, referencing_documents,
+	latest_version, search_documents, list_versions, history_stats, query_documents, count_documents, document_digests, referencing_documents,
 	urn, id_of, parent, ancestors, collections, children, members, account_documents, delete_plan, grant_sources,
 	covers, covered_documents, find_unique_key, get_record, query_records, handle_request, process_request,
 	unavailable_response, require_own_transaction}',
@@ -2419,7 +2471,7 @@ VALUES
 ('admin', '{core_ddl, trigger_ddl, upgrade_ddl, upgrade_store, deploy_schema, migrate_schema, plan_schema, plan_migration, configure_store,
 	configure_resource, plan_resource, set_change_tracking, compact_changes, baseline_history, write_baseline, purge_history, erase_history,
 	stored_identities, resource_type_id, audit, audit_store, audit_scope, audit_rows, audit_references, audit_documents,
-	audit_edges, audit_identities, audit_descriptors, audit_members, audit_history, audit_changes, audit_relations, audit_orphans, rebuild_edges, repair,
+	audit_edges, audit_identities, audit_descriptors, audit_members, audit_history, audit_changes, audit_options, audit_relations, audit_orphans, rebuild_edges, repair,
 	lock_identity_closure, recompute_identities, grant_access,
 	purge_idempotency_keys, require_page, idempotency_keys, worker_status}',
 	'{identitylock, idempotencykeys, documentversion, uniquekeyvalue, trackedchange}')

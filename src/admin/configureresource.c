@@ -11,6 +11,7 @@
 #include "base/faults.h"
 #include "base/optionlist.h"
 #include "base/report.h"
+#include "document/generatedid.h"
 #include "document/history.h"
 #include "engine/session.h"
 #include "engine/snapshot.h"
@@ -20,8 +21,10 @@
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
+#include "model/optionpaths.h"
 #include "model/resourceoptions.h"
 #include "model/resourcetypes.h"
+#include "schema/searchindex.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
 #include "utils/jsonb.h"
@@ -54,20 +57,34 @@ CurrentOptions(const Resource *resource)
 	return DatumGetJsonbP(DirectFunctionCall1(jsonb_in, CStringGetDatum("{}")));
 }
 
-/* Returns the statements that must be run beside storing options. */
+/*
+ * Returns the statements that must be run beside storing options, or to get what
+ * options need that are stored already.
+ */
 static List *
-OptionsDdl(const Resource *resource, Jsonb *options)
+OptionsDdl(const Resource *resource, Jsonb *current, Jsonb *merged, Problem *problem)
 {
-	return HistoryDdl(resource->type_id, ResourceOptionsKeepHistory(options));
+	return list_concat(HistoryDdl(resource->type_id, ResourceOptionsKeepHistory(merged)),
+					   SearchIndexDdl(resource->model, current, merged, problem));
+}
+
+/* Find what is stored and contradicts new options. */
+static void
+CheckStored(const Resource *resource, Jsonb *current, Jsonb *merged, Problem *problem)
+{
+	int			column = OptionPathColumn(merged, OPTION_GENERATED_ID, resource->model);
+
+	if (column >= 0 && OptionPathColumn(current, OPTION_GENERATED_ID, resource->model) != column)
+		GeneratedIdFindOthers(resource->model, column, problem);
 }
 
 /* Store options, and let all sessions load the resource again. */
 static void
-StoreOptions(const Resource *resource, Jsonb *options)
+StoreOptions(const Resource *resource, const List *ddl, Jsonb *options)
 {
-	ListCell   *cell;
+	const ListCell *cell;
 
-	foreach(cell, OptionsDdl(resource, options))
+	foreach(cell, ddl)
 		StatementExecute(lfirst(cell));
 	ResourceTypeSetOptions(resource->type_id, options);
 	StoreRowRaise();
@@ -75,30 +92,31 @@ StoreOptions(const Resource *resource, Jsonb *options)
 
 /*
  * Merge the given options into the current ones, and store the result if that is
- * asked for.  Returns whether they differ.
+ * asked for.  Returns whether they differ, or something that they need is missing.
  */
 static bool
 MergeOptions(Configuration *call, bool store)
 {
 	Session		session;
 	MemoryContext saved;
+	Problem    *problem = ProblemNew(PROBLEM_OPTIONS_REFUSED);
 	Resource   *resource;
-	Jsonb	   *given;
 	Jsonb	   *current;
 	bool		differ;
 
 	SessionBegin(&session, RIGHTS_OF_OWNER);
 	resource = ModelCacheFind(call->project, call->resource);
 	ModelCacheRefuseAbstract(resource);
-	given = ResourceOptionsTake(call->given, resource->model);
 	current = CurrentOptions(resource);
 	saved = MemoryContextSwitchTo(call->context);
-	call->merged = ResourceOptionsMerge(current, given);
-	call->ddl = OptionsDdl(resource, call->merged);
+	call->merged = ResourceOptionsTake(call->given, current, resource->model, problem);
+	call->ddl = OptionsDdl(resource, current, call->merged, problem);
 	MemoryContextSwitchTo(saved);
-	differ = !OptionListSame(current, call->merged);
+	CheckStored(resource, current, call->merged, problem);
+	ResourceOptionsRefuse(problem, resource->model);
+	differ = call->ddl != NIL || !OptionListSame(current, call->merged);
 	if (differ && store)
-		StoreOptions(resource, call->merged);
+		StoreOptions(resource, call->ddl, call->merged);
 	SessionEnd(&session);
 	return differ;
 }

@@ -22,6 +22,7 @@
 #include "miscadmin.h"
 #include "model/modelcache.h"
 #include "model/modelstore.h"
+#include "model/optionpaths.h"
 #include "model/resourcemodels.h"
 #include "model/resourceoptions.h"
 #include "model/resourcetypes.h"
@@ -29,6 +30,7 @@
 #include "schema/deployrecord.h"
 #include "schema/deploytypes.h"
 #include "schema/grants.h"
+#include "schema/searchindex.h"
 
 /* Report progress after this many steps. */
 #define PROGRESS_STEP 500
@@ -200,22 +202,40 @@ RefuseHistory(const SchemaDiff *diff)
 		ProblemRaise(problem, "resources that keep versions cannot be removed or renamed");
 }
 
-/* Give a resource that has other names the options that it had. */
-static void
-KeepOptions(const ResourceDiff *resource)
+/* Returns the options that a resource had; NULL if it had none. */
+static Jsonb *
+OptionsBefore(const ResourceModel *model)
 {
-	const ResourceModel *before = resource->before->model;
-	const ResourceModel *after = resource->after->model;
 	Jsonb	   *options;
 
 	SnapshotBegin();
-	options = ResourceTypeOptions(ResourceTypeId(before->project, before->resource), NULL);
+	options = ResourceTypeOptions(ResourceTypeId(model->project, model->resource), NULL);
 	SnapshotEnd();
-	if (options != NULL)
-		ResourceTypeSetOptions(ResourceTypeId(after->project, after->resource), options);
+	return options != NULL && JB_ROOT_COUNT(options) > 0 ? options : NULL;
 }
 
-/* Keep the options of resources that have other names. */
+/*
+ * Give a resource the options that it had, under its new names, and without those that
+ * the caller has agreed to lose.  An index that was dropped with a column is created again.
+ */
+static void
+KeepOptions(const ResourceDiff *resource)
+{
+	const ResourceModel *after = resource->after->model;
+	Jsonb	   *options = OptionsBefore(resource->before->model);
+	Jsonb	   *kept;
+	ListCell   *cell;
+
+	if (options == NULL)
+		return;
+	kept = OptionPathsKeepFitting(options, after);
+	if (kept != options || SchemaDiffIsRenamed(resource))
+		ResourceTypeSetOptions(ResourceTypeId(after->project, after->resource), kept);
+	foreach(cell, SearchIndexDdl(after, kept, kept, NULL))
+		StatementExecute(lfirst(cell));
+}
+
+/* Keep the options of resources that stay. */
 static void
 RecordOptions(const SchemaDiff *diff)
 {
@@ -225,7 +245,7 @@ RecordOptions(const SchemaDiff *diff)
 	{
 		const ResourceDiff *resource = lfirst(cell);
 
-		if (SchemaDiffIsRenamed(resource))
+		if (resource->before != NULL && resource->after != NULL && resource->after->model->kind != RESOURCE_ABSTRACT)
 			KeepOptions(resource);
 	}
 }

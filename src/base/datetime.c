@@ -371,3 +371,17 @@ InstantText(TimestampTz instant)
 
 	return psprintf("%.*s.%06dZ", (int) (end - text) - 1, text, microseconds);
 }
+
+/* Returns a point in time with milliseconds, as 2025-01-31T07:45:00.123Z. */
+char *
+DateTimeMillisText(TimestampTz instant)
+{
+	int64		micros = instant % USECS_PER_SEC;
+	char	   *text;
+
+	if (micros < 0)
+		micros += USECS_PER_SEC;
+	text = DateTimeText(instant - micros);
+
+	return psprintf("%.*s.%03dZ", (int) strlen(text) - 1, text, (int) (micros / 1000));
+}

@@ -24,5 +24,6 @@ extern char *DateText(DateADT date);
 extern char *TimeText(TimeADT time);
 extern char *DateTimeText(TimestampTz instant);
 extern char *InstantText(TimestampTz instant);
+extern char *DateTimeMillisText(TimestampTz instant);
 
 #endif							/* DMS_DATETIME_H */

@@ -41,21 +41,24 @@ FindRule(const JsonbValue *key, const OptionRule *const *rules, int nrules)
 	return NULL;
 }
 
-/* Check one option, and replace its value by the one to store. */
-static void
+/* Check one option, and replace its value by the one to store; returns false if it is not valid. */
+static bool
 TakeMember(const JsonbValue *key, JsonbValue *value, const OptionRule *rule, Problem *problem)
 {
 	char	   *name = pnstrdup(key->val.string.val, key->val.string.len);
 
+	if (rule != NULL && (value->type == jbvNull || rule->take(value)))
+		return true;
 	if (rule == NULL)
 		ProblemNote(problem, "There is no option \"%s\".", name);
-	else if (value->type != jbvNull && !rule->take(value))
+	else
 		ProblemNote(problem, "\"%s\" must be %s, or null to reset it.", name, rule->expected);
+	return false;
 }
 
-/* Raise the problems, if there are any; the hint lists all options. */
-static void
-RefuseProblems(Problem *problem, const OptionRule *const *rules, int nrules, const char *of)
+/* Raise the problem if anything was found; the hint lists all options. */
+void
+OptionListRefuse(Problem *problem, const OptionRule *const *rules, int nrules, const char *of)
 {
 	StringInfoData keys;
 
@@ -69,11 +72,11 @@ RefuseProblems(Problem *problem, const OptionRule *const *rules, int nrules, con
 }
 
 /*
- * Check options, and return them with the values to store.  Raises the problem if
- * there are mistakes; "of" says in the message what the options belong to.
+ * Check options, and return those that are valid, with the values to store.  Mistakes
+ * are added to the problem.
  */
 Jsonb *
-OptionListTake(Jsonb *given, const OptionRule *const *rules, int nrules, Problem *problem, const char *of)
+OptionListCheck(Jsonb *given, const OptionRule *const *rules, int nrules, Problem *problem)
 {
 	JsonbParseState *state = NULL;
 	JsonbIterator *iterator;
@@ -88,12 +91,25 @@ OptionListTake(Jsonb *given, const OptionRule *const *rules, int nrules, Problem
 	while (JsonbIteratorNext(&iterator, &key, true) == WJB_KEY)
 	{
 		(void) JsonbIteratorNext(&iterator, &value, true);
-		TakeMember(&key, &value, FindRule(&key, rules, nrules), problem);
+		if (!TakeMember(&key, &value, FindRule(&key, rules, nrules), problem))
+			continue;
 		pushJsonbValue(&state, WJB_KEY, &key);
 		pushJsonbValue(&state, WJB_VALUE, &value);
 	}
-	RefuseProblems(problem, rules, nrules, of);
 	return JsonbValueToJsonb(pushJsonbValue(&state, WJB_END_OBJECT, NULL));
+}
+
+/*
+ * Check options, and return them with the values to store.  Raises the problem if
+ * there are mistakes; "of" says in the message what the options belong to.
+ */
+Jsonb *
+OptionListTake(Jsonb *given, const OptionRule *const *rules, int nrules, Problem *problem, const char *of)
+{
+	Jsonb	   *taken = OptionListCheck(given, rules, nrules, problem);
+
+	OptionListRefuse(problem, rules, nrules, of);
+	return taken;
 }
 
 /* Returns the current options with those that are given; a copy, whatever is given. */

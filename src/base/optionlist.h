@@ -22,6 +22,8 @@ typedef struct OptionRule
 } OptionRule;
 
 extern bool OptionListIsWhole(const JsonbValue *value, int32 least);
+extern Jsonb *OptionListCheck(Jsonb *given, const OptionRule *const *rules, int nrules, Problem *problem);
+extern void OptionListRefuse(Problem *problem, const OptionRule *const *rules, int nrules, const char *of);
 extern Jsonb *OptionListTake(Jsonb *given, const OptionRule *const *rules, int nrules, Problem *problem,
 							 const char *of);
 extern Jsonb *OptionListMerge(Jsonb *current, Jsonb *given);

@@ -124,7 +124,7 @@ ClaimDirectly(const FlatDocument *flat, DocumentHeader *header)
 
 /* Claim the identity of a body, for ClaimIdentity(). */
 static bool
-ClaimRows(const FlatDocument *flat, DocumentHeader *header)
+ClaimRows(const FlatDocument *flat, DocumentHeader *header, bool has_uuid)
 {
 	bool		again = header->etag != 0;
 	const ResourceModel *model = flat->model;
@@ -134,7 +134,8 @@ ClaimRows(const FlatDocument *flat, DocumentHeader *header)
 	header->document_id = 0;
 	if (!again)
 	{
-		UuidV7(&header->uuid);
+		if (!has_uuid)
+			UuidV7(&header->uuid);
 		if (ClaimDirectly(flat, header))
 			return true;
 	}
@@ -157,14 +158,15 @@ ClaimRows(const FlatDocument *flat, DocumentHeader *header)
 }
 
 /*
- * Claim the identity of a body for a new document, and set its header.  If that has an
- * etag, the document was deleted: it gets the uuid and this etag, and is not modified
- * before the time in the header.  Returns false if another document has the identity.
+ * Claim the identity of a body for a new document, and set its header, which may have the
+ * uuid already.  If it has an etag, the document was deleted: it gets the uuid and this
+ * etag, and is not modified before the time in the header.  Returns false if another
+ * document has the identity.
  */
 bool
-ClaimIdentity(const Resource *resource, const FlatDocument *flat, DocumentHeader *header)
+ClaimIdentity(const Resource *resource, const FlatDocument *flat, DocumentHeader *header, bool has_uuid)
 {
-	if (!ClaimRows(flat, header))
+	if (!ClaimRows(flat, header, has_uuid))
 		return false;
 	ChangesNote(resource->type_id, header->document_id, header->etag);
 	return true;

@@ -10,6 +10,7 @@
 #include "document/document.h"
 #include "document/flatten.h"
 
-extern bool ClaimIdentity(const Resource *resource, const FlatDocument *flat, DocumentHeader *header);
+extern bool ClaimIdentity(const Resource *resource, const FlatDocument *flat, DocumentHeader *header,
+						  bool has_uuid);
 
 #endif							/* DMS_CLAIM_H */

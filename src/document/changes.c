@@ -82,6 +82,27 @@ ChangesHighest(void)
 	return ResultInt64(0, 1);
 }
 
+static const Oid uuid_type[] = {UUIDOID};
+static Statement find_last_etag =
+{
+	.sql = "SELECT COALESCE(pg_catalog.max(Etag), 0) FROM dms.TrackedChange WHERE DocumentUuid OPERATOR(pg_catalog.=) $1",
+	.nargs = 1,
+	.argtypes = uuid_type,
+};
+
+/*
+ * Returns the largest etag of a deleted document with this uuid that is recorded, in the
+ * active snapshot; 0 if there is none.
+ */
+int64
+ChangesLastEtag(const pg_uuid_t *uuid)
+{
+	Datum		values[] = {UUIDPGetDatum(uuid)};
+
+	(void) StatementRun(&find_last_etag, values, NULL, true, 0);
+	return ResultInt64(0, 1);
+}
+
 /*
  * Choose a base for this server.  Numbers of all transactions that run or are still to
  * begin are above those that the copy has.  Others who want to do the same wait.

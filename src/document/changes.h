@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "engine/storerow.h"
+#include "utils/uuid.h"
 
 /* A document whose etag is raised. */
 typedef struct ChangedDocument
@@ -26,6 +27,7 @@ extern int64 ChangesVersion(void);
 extern void ChangesNote(int32 type_id, int64 document_id, int64 etag);
 extern void ChangesNoteAll(ChangedDocument *documents, int n);
 extern int64 ChangesHighest(void);
+extern int64 ChangesLastEtag(const pg_uuid_t *uuid);
 extern int64 ChangesFill(void);
 extern void ChangesMove(int32 from_type, int32 to_type);
 extern void ChangesClear(void);

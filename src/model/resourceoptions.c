@@ -17,6 +17,7 @@
 #include "engine/attempt.h"
 #include "engine/snapshot.h"
 #include "engine/statement.h"
+#include "model/optionpaths.h"
 #include "model/resourceoptions.h"
 #include "model/resourcetypes.h"
 #include "utils/builtins.h"
@@ -89,7 +90,7 @@ ReadInterval(void *arg)
 	StatementSetLocally("IntervalStyle", "iso_8601");
 	if (DatumGetBool(DirectFunctionCall2(interval_gt, interval, IntervalPGetDatum(&zero))))
 		read->canonical = MemoryContextStrdup(read->context,
-												DatumGetCString(DirectFunctionCall1(interval_out, interval)));
+											  DatumGetCString(DirectFunctionCall1(interval_out, interval)));
 	AtEOXact_GUC(true, level);
 	return true;
 }
@@ -116,35 +117,56 @@ static const OptionRule rules[] = {
 	{OPTION_HISTORY_LEVEL, TakeLevel, "\"" LEVEL_READER "\" or \"" LEVEL_ADMIN "\""},
 	{"retainVersions", TakeVersions, "a whole number, at least 1"},
 	{"retainFor", TakeInterval, "a positive interval, such as \"90 days\""},
+	{OPTION_GENERATED_ID, OptionPathTake, "a path, such as \"$.documentUuid\""},
+	{OPTION_TITLE, OptionPathTake, "a path, such as \"$.title\""},
+	{OPTION_CONTENT, OptionPathTake, "a path, such as \"$.content\""},
+	{OPTION_SEARCH, OptionPathsTake, "an array of 1 to 16 different paths, such as [\"$.title\"]"},
+	{OPTION_SEARCH_CONFIGURATION, SearchConfigurationTake,
+	"the name of a text search configuration, with its schema unless that is pg_catalog"},
+	{OPTION_SEARCH_INDEX, SearchIndexTake, "a name of at most 63 bytes"},
 };
 
-/* Returns the checked options, with the values to store; raises an error that has all mistakes. */
+/* Set a list of all rules. */
+static void
+ListRules(const OptionRule **list)
+{
+	for (size_t i = 0; i < lengthof(rules); i++)
+		list[i] = &rules[i];
+}
+
+/* Callback: add a contradiction to a problem. */
+static void
+AddFault(void *arg, const char *option, const char *message)
+{
+	ProblemNote(arg, "\"%s\": %s", option, message);
+}
+
+/*
+ * Returns the current options with those that are given; null removes one.  Those that
+ * are not valid, and contradictions to the model, are added to the problem, which
+ * ResourceOptionsRefuse() raises.
+ */
 Jsonb *
-ResourceOptionsTake(Jsonb *given, const ResourceModel *model)
+ResourceOptionsTake(Jsonb *given, Jsonb *current, const ResourceModel *model, Problem *problem)
+{
+	const OptionRule *list[lengthof(rules)];
+	Jsonb	   *merged;
+
+	ListRules(list);
+	merged = OptionListMerge(current, OptionListCheck(given, list, lengthof(rules), problem));
+	merged = DatumGetJsonbP(DirectFunctionCall1(jsonb_strip_nulls, JsonbPGetDatum(merged)));
+	OptionPathsCheck(merged, model, AddFault, problem);
+	return merged;
+}
+
+/* Raise a problem of options, if anything was found. */
+void
+ResourceOptionsRefuse(Problem *problem, const ResourceModel *model)
 {
 	const OptionRule *list[lengthof(rules)];
 
-	for (size_t i = 0; i < lengthof(rules); i++)
-		list[i] = &rules[i];
-	return OptionListTake(given, list, lengthof(rules), ProblemNew(PROBLEM_OPTIONS_REFUSED),
-						  psprintf("%s.%s", model->project, model->resource));
-}
-
-/* Returns the current options with those that are given; null removes one. */
-Jsonb *
-ResourceOptionsMerge(Jsonb *current, Jsonb *given)
-{
-	Jsonb	   *merged = OptionListMerge(current, given);
-
-	return DatumGetJsonbP(DirectFunctionCall1(jsonb_strip_nulls, JsonbPGetDatum(merged)));
-}
-
-/* Find an option among stored ones; returns false if it is not set. */
-static bool
-FindOption(Jsonb *options, const char *key, JsonbValue *value)
-{
-	return JB_ROOT_IS_OBJECT(options) &&
-		getKeyJsonValueFromContainer(&options->root, key, strlen(key), value) != NULL;
+	ListRules(list);
+	OptionListRefuse(problem, list, lengthof(rules), psprintf("%s.%s", model->project, model->resource));
 }
 
 /* Returns true if options say that versions are kept. */
@@ -153,7 +175,33 @@ ResourceOptionsKeepHistory(Jsonb *options)
 {
 	JsonbValue	value;
 
-	return FindOption(options, OPTION_HISTORY, &value) && value.type == jbvBool && value.val.boolean;
+	return OptionFind(options, OPTION_HISTORY, &value) && value.type == jbvBool && value.val.boolean;
+}
+
+/* Returns the name of the property with the generated id, in a memory context; NULL if there is none. */
+static char *
+GeneratedProperty(Jsonb *options, MemoryContext context)
+{
+	JsonbValue	path;
+
+	if (!OptionFind(options, OPTION_GENERATED_ID, &path))
+		return NULL;
+	return MemoryContextStrdup(context, pnstrdup(path.val.string.val + 2, path.val.string.len - 2));
+}
+
+/* Read the options that name places of documents. */
+static void
+ReadPaths(const Resource *resource, Jsonb *stored, ResourceOptions *options)
+{
+	const ResourceModel *model = resource->model;
+	Jsonb	   *fitting = OptionPathsKeepFitting(stored, model);
+
+	options->generated_id = GeneratedProperty(fitting, resource->context);
+	options->title = OptionPathColumn(fitting, OPTION_TITLE, model);
+	options->content = OptionPathColumn(fitting, OPTION_CONTENT, model);
+	SearchVectorRead(fitting, model, &options->search);
+	if (options->search.configuration != NULL)
+		options->search.configuration = MemoryContextStrdup(resource->context, options->search.configuration);
 }
 
 /*
@@ -161,18 +209,20 @@ ResourceOptionsKeepHistory(Jsonb *options)
  * caller, as models are read.
  */
 static void
-ReadOptions(int32 type_id, ResourceOptions *options)
+ReadOptions(const Resource *resource, ResourceOptions *options)
 {
 	Jsonb	   *stored;
 	JsonbValue	value;
 
+	options->title = options->content = -1;
 	SnapshotBeginCatalog();
-	stored = ResourceTypeOptions(type_id, NULL);
+	stored = ResourceTypeOptions(resource->type_id, NULL);
 	SnapshotEnd();
-	if (stored == NULL)
+	if (stored == NULL || !JB_ROOT_IS_OBJECT(stored))
 		return;
 	options->history = ResourceOptionsKeepHistory(stored);
-	options->history_admin = FindOption(stored, OPTION_HISTORY_LEVEL, &value) && !IsString(&value, LEVEL_READER);
+	options->history_admin = OptionFind(stored, OPTION_HISTORY_LEVEL, &value) && !IsString(&value, LEVEL_READER);
+	ReadPaths(resource, stored, options);
 }
 
 /*
@@ -187,7 +237,7 @@ ResourceOptionsOf(Resource *resource)
 
 	if (resource->options != NULL)
 		return resource->options;
-	ReadOptions(resource->type_id, &options);
+	ReadOptions(resource, &options);
 	kept = MemoryContextAlloc(resource->context, sizeof(ResourceOptions));
 	*kept = options;
 	resource->options = kept;

@@ -7,7 +7,9 @@
 
 #include "postgres.h"
 
+#include "base/report.h"
 #include "model/modelcache.h"
+#include "model/searchvector.h"
 #include "utils/jsonb.h"
 
 /* The options of a resource that sessions need; see dms.configure_resource(). */
@@ -15,10 +17,15 @@ typedef struct ResourceOptions
 {
 	bool		history;		/* all versions of its documents are kept */
 	bool		history_admin;	/* only administrators may read them */
+	const char *generated_id;	/* property with an id that the store makes,
+								 * which is that of the document; or NULL */
+	int			title;			/* columns of the root table; -1: none */
+	int			content;
+	SearchVector search;
 } ResourceOptions;
 
-extern Jsonb *ResourceOptionsTake(Jsonb *given, const ResourceModel *model);
-extern Jsonb *ResourceOptionsMerge(Jsonb *current, Jsonb *given);
+extern Jsonb *ResourceOptionsTake(Jsonb *given, Jsonb *current, const ResourceModel *model, Problem *problem);
+extern void ResourceOptionsRefuse(Problem *problem, const ResourceModel *model);
 extern bool ResourceOptionsKeepHistory(Jsonb *options);
 extern const ResourceOptions *ResourceOptionsOf(Resource *resource);
 

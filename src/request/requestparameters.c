@@ -119,6 +119,22 @@ TakeMaxChange(Parameters *parameters, const char *value)
 	return ParameterParseNumber(value, PG_INT64_MAX, &parameters->range.max);
 }
 
+/* Read the parameter "q". */
+static bool
+TakeQuery(Parameters *parameters, const char *value)
+{
+	parameters->query = value;
+	return true;
+}
+
+/* Read the parameter "syntax". */
+static bool
+TakeSyntax(Parameters *parameters, const char *value)
+{
+	parameters->web = strcmp(value, "web") == 0;
+	return parameters->web || strcmp(value, "plain") == 0;
+}
+
 /* Existing clients expect a plain content type for faults of parameters of paging. */
 static const struct
 {
@@ -140,6 +156,8 @@ static const struct
 	{"sk", PARAMETER_SK, TakeSk, NULL, PROBLEM_ARGUMENT},
 	{"index", PARAMETER_INDEX, TakeIndex, NULL, PROBLEM_ARGUMENT},
 	{"asOf", PARAMETER_AS_OF, TakeAsOf, "a date and a time, YYYY-MM-DDTHH:MM:SSZ", PROBLEM_ARGUMENT},
+	{"q", PARAMETER_QUERY, TakeQuery, NULL, PROBLEM_ARGUMENT},
+	{"syntax", PARAMETER_SYNTAX, TakeSyntax, "plain or web", PROBLEM_ARGUMENT},
 };
 
 /* Look up a parameter among those that a route takes; -1 if it is none of them. */

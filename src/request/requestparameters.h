@@ -27,6 +27,8 @@
 #define PARAMETER_AS_OF (1 << 9)
 #define PARAMETER_MIN_CHANGE (1 << 10)
 #define PARAMETER_MAX_CHANGE (1 << 11)
+#define PARAMETER_QUERY (1 << 12)
+#define PARAMETER_SYNTAX (1 << 13)
 
 #define PARAMETERS_PAGING (PARAMETER_OFFSET | PARAMETER_LIMIT | PARAMETER_TOTAL)
 #define PARAMETERS_CHANGES (PARAMETER_MIN_CHANGE | PARAMETER_MAX_CHANGE)
@@ -46,6 +48,8 @@ typedef struct Parameters
 	const char *index;
 	TimestampTz as_of;
 	ChangeRange range;		/* of PARAMETERS_CHANGES */
+	const char *query;			/* of a search */
+	bool		web;			/* its syntax */
 } Parameters;
 
 extern void ParametersRead(const Request *request, int taken, Parameters *parameters);

@@ -2,17 +2,20 @@
  * requestquery.c
  *		A page of documents: GET of an endpoint.
  *
- * Parameters that are not those of paging or of change queries are filters.  The page
- * and the count see one state of the database.
+ * Parameters that are not those of paging or of change queries are filters, or "q"
+ * searches.  The page and the count see one state of the database.  A resource that has a
+ * query field of that name keeps it, and is searched by dms.search_documents() only.
  */
 #include "postgres.h"
 
 #include "base/jsontree.h"
+#include "base/report.h"
 #include "miscadmin.h"
 #include "request/requestparameters.h"
 #include "request/requestquery.h"
 #include "utils/builtins.h"
 #include "verbs/read.h"
+#include "verbs/search.h"
 
 #define QUERY_PARAMETERS (PARAMETERS_PAGING | PARAMETERS_CHANGES)
 
@@ -75,9 +78,44 @@ AppendDocument(void *state, const DocumentHeader *header, text *body)
 	appendBinaryStringInfo(out, VARDATA_ANY(body), VARSIZE_ANY_EXHDR(body));
 }
 
-/* Answer with the documents that match. */
-void
-RequestQueryPage(RouteCall *call)
+/* Returns true if a request searches. */
+static bool
+IsSearch(const Request *request, const ResourceModel *model)
+{
+	ListCell   *cell;
+
+	for (int i = 0; i < model->nqueries; i++)
+		if (ParameterIsTaken(model->queries[i].name, PARAMETER_QUERY))
+			return false;
+	foreach(cell, request->parameters)
+		if (ParameterIsTaken(((QueryParameter *) lfirst(cell))->name, PARAMETER_QUERY))
+		return true;
+	return false;
+}
+
+/* Answer with the documents that have some words, best first. */
+static void
+SearchDocuments(RouteCall *call)
+{
+	Search		search = {.resource = call->resource};
+	StringInfoData out;
+	Parameters	parameters;
+
+	ParametersReadOnly(call->request, PARAMETERS_PAGING | PARAMETER_QUERY | PARAMETER_SYNTAX, &parameters);
+	if (!SearchIsConfigured(search.resource))
+		ReportError(PROBLEM_ARGUMENT, NULL, "%s cannot be searched.", search.resource->model->resource);
+	search.query = parameters.query;
+	search.web = parameters.web;
+	ResponseListBegin(&out, call->context);
+	SearchPage(&search, parameters.limit, parameters.offset, AppendDocument, &out);
+	if (parameters.total)
+		ResponseHeader(call->response, "Total-Count", psprintf(INT64_FORMAT, SearchCount(&search)));
+	ResponseListEnd(call->response, &out);
+}
+
+/* Answer with the documents that match filters. */
+static void
+QueryDocuments(RouteCall *call)
 {
 	const Request *request = call->request;
 	StringInfoData out;
@@ -94,4 +132,14 @@ RequestQueryPage(RouteCall *call)
 	if (parameters.total)
 		ResponseHeader(call->response, "Total-Count", psprintf(INT64_FORMAT, QueryCount(query)));
 	ResponseListEnd(call->response, &out);
+}
+
+/* Answer with a page of documents. */
+void
+RequestQueryPage(RouteCall *call)
+{
+	if (IsSearch(call->request, call->resource->model))
+		SearchDocuments(call);
+	else
+		QueryDocuments(call);
 }

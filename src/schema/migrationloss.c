@@ -10,6 +10,8 @@
 
 #include "engine/result.h"
 #include "engine/statement.h"
+#include "model/optionpaths.h"
+#include "model/resourcetypes.h"
 #include "schema/migrationloss.h"
 
 /* "schema.table", or "schema.table.column" if there is a column. */
@@ -80,6 +82,35 @@ FindChanges(MigrationPlan *plan, const ResourceDiff *resource)
 				  resource->before->place);
 }
 
+/* A resource whose options are compared with the new schema. */
+typedef struct ComparedOptions
+{
+	MigrationPlan *plan;
+	const ResourceDiff *resource;
+} ComparedOptions;
+
+/* Callback: report an option that contradicts the new schema. */
+static void
+AddOption(void *arg, const char *option, const char *message)
+{
+	ComparedOptions *compared = arg;
+
+	ProblemAt(compared->plan->lost, SchemaDiffName(compared->resource->before), "%s: option \"%s\": %s",
+			  compared->resource->before->place, option, message);
+}
+
+/* Find the options of a resource that do not fit the new schema. */
+static void
+FindLostOptions(MigrationPlan *plan, const ResourceDiff *resource)
+{
+	const ResourceModel *before = resource->before->model;
+	ComparedOptions compared = {plan, resource};
+	Jsonb	   *options = ResourceTypeOptions(ResourceTypeId(before->project, before->resource), NULL);
+
+	if (options != NULL && JB_ROOT_COUNT(options) > 0)
+		OptionPathsCheck(options, resource->after->model, AddOption, &compared);
+}
+
 /* Find all that the new schema does not have any more, or has otherwise. */
 void
 MigrationFindLosses(MigrationPlan *plan)
@@ -98,6 +129,7 @@ MigrationFindLosses(MigrationPlan *plan)
 		{
 			FindLostTables(plan, resource);
 			FindChanges(plan, resource);
+			FindLostOptions(plan, resource);
 		}
 	}
 }

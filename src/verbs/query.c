@@ -79,12 +79,20 @@ FindKept(const Resource *resource, const char *text)
 	return oldest;
 }
 
-/* Put the query's statement in the place of another. */
-static void
-ReplaceKept(const DocumentQuery *query, Statement *statement, const char *text)
+/* A statement to run, whose plan may be kept. */
+typedef struct KeptQuery
 {
-	MemoryContext context = query->resource->context;
-	const QuerySql *sql = query->sql;
+	const char *text;
+	int			nargs;
+	const Oid  *types;
+	bool		adaptive;
+} KeptQuery;
+
+/* Put a statement in the place of another. */
+static void
+ReplaceKept(Resource *resource, Statement *statement, const KeptQuery *query)
+{
+	MemoryContext context = resource->context;
 	Oid		   *types;
 
 	StatementForget(statement);
@@ -94,41 +102,58 @@ ReplaceKept(const DocumentQuery *query, Statement *statement, const char *text)
 		pfree(unconstify(Oid *, statement->argtypes));
 		statement->sql = NULL;
 	}
-	types = MemoryContextAlloc(context, sizeof(Oid) * Max(sql->nargs, 1));
-	memcpy(types, sql->types, sizeof(Oid) * sql->nargs);
+	types = MemoryContextAlloc(context, sizeof(Oid) * Max(query->nargs, 1));
+	memcpy(types, query->types, sizeof(Oid) * query->nargs);
 	statement->argtypes = types;
-	statement->nargs = sql->nargs;
-	statement->adaptive = sql->terms->nconditions > 0 || sql->changes != NULL;
-	statement->sql = MemoryContextStrdup(context, text);
+	statement->nargs = query->nargs;
+	statement->adaptive = query->adaptive;
+	statement->sql = MemoryContextStrdup(context, query->text);
 }
 
 /* Find or make the statement of this text; it is kept while it is among the last used. */
 static Statement *
-KeptStatement(const DocumentQuery *query, const char *text)
+KeptStatement(Resource *resource, const KeptQuery *query)
 {
-	Resource   *resource = query->resource;
-	int			place = FindKept(resource, text);
+	int			place = FindKept(resource, query->text);
 	Statement  *statement = &resource->queries[place];
 
-	if (statement->sql == NULL || strcmp(statement->sql, text) != 0)
-		ReplaceKept(query, statement, text);
+	if (statement->sql == NULL || strcmp(statement->sql, query->text) != 0)
+		ReplaceKept(resource, statement, query);
 	resource->query_uses[place] = ++resource->nqueries;
 	return statement;
 }
 
 /*
- * Run the query's statement.  Inside another statement of ours (a policy or a
- * trigger may call us) no kept plan may make room for a new one.
+ * Run a statement.  Inside another statement of ours (a policy or a trigger may call
+ * us) no kept plan may make room for a new one.
  */
+static uint64
+RunKept(Resource *resource, const KeptQuery *query, Datum *values)
+{
+	Oid		   *types = unconstify(Oid *, query->types);
+
+	if (StatementsRunning() > 0)
+		return StatementExecuteWithArgs(query->text, query->nargs, types, values, true);
+	return StatementRead(KeptStatement(resource, query), values, 0);
+}
+
+/* Run the query's statement. */
 static void
 RunQuery(const DocumentQuery *query, const char *text)
 {
 	const QuerySql *sql = query->sql;
+	KeptQuery	kept = {.text = text,.nargs = sql->nargs,.types = sql->types,.adaptive = sql->terms->nconditions > 0 || sql->changes != NULL};
 
-	if (StatementsRunning() > 0)
-		StatementExecuteWithArgs(text, sql->nargs, sql->types, sql->values, true);
-	else
-		StatementRead(KeptStatement(query, text), sql->values, 0);
+	(void) RunKept(query->resource, &kept, sql->values);
+}
+
+/* Run a statement that reads the root table of a resource; returns the number of rows. */
+uint64
+QueryRunKept(Resource *resource, const char *text, int nargs, const Oid *types, Datum *values)
+{
+	KeptQuery	kept = {.text = text,.nargs = nargs,.types = types};
+
+	return RunKept(resource, &kept, values);
 }
 
 /*

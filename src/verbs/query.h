@@ -18,5 +18,6 @@ extern bool QueryMatchesAll(const DocumentQuery *query);
 extern bool QueryIsByChange(const DocumentQuery *query);
 extern int64 *QueryPage(DocumentQuery *query, int64 after, int64 limit, int64 offset, int *n);
 extern int64 QueryCount(DocumentQuery *query);
+extern uint64 QueryRunKept(Resource *resource, const char *text, int nargs, const Oid *types, Datum *values);
 
 #endif							/* DMS_QUERY_H */

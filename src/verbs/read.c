@@ -52,6 +52,19 @@ ReadBegin(Session *session)
 	SessionBegin(session, RIGHTS_OF_CALLER);
 }
 
+/* Returns the options of a resource, which are read with the rights of the owner. */
+const ResourceOptions *
+ReadOptionsOf(Resource *resource)
+{
+	const ResourceOptions *options;
+	Session		owner;
+
+	SessionBegin(&owner, RIGHTS_OF_OWNER);
+	options = ResourceOptionsOf(resource);
+	SessionEnd(&owner);
+	return options;
+}
+
 /*
  * Read a document in the active snapshot.  Returns false if there is none.  The
  * body is made in the given memory context.
@@ -332,8 +345,8 @@ FindAfter(FunctionCallInfo fcinfo, int argument)
 }
 
 /* Add a document to the set that a function returns. */
-static void
-PutDocument(void *state, const DocumentHeader *header, text *body)
+void
+ReadPutDocument(void *state, const DocumentHeader *header, text *body)
 {
 	ReturnSetInfo *rsinfo = state;
 	Datum		values[1] = {PointerGetDatum(body)};
@@ -364,7 +377,7 @@ QueryDocuments(FunctionCallInfo fcinfo, ReadFilters read)
 		ReportError(PROBLEM_ARGUMENT, "dms.changed_documents() continues after a change.",
 					"after cannot be given with max_change_version");
 	ReadPage(resource, query, FindAfter(fcinfo, 5), PG_GETARG_INT32(3), PG_GETARG_INT64(4),
-			 PutDocument, fcinfo->resultinfo);
+			 ReadPutDocument, fcinfo->resultinfo);
 	SessionEnd(&session);
 	PG_RETURN_NULL();
 }

@@ -18,6 +18,7 @@
 #include "postgres.h"
 
 #include "base/grow.h"
+#include "base/datetime.h"
 #include "base/report.h"
 #include "base/urn.h"
 #include "base/uuid.h"
@@ -97,15 +98,11 @@ AddText(StringInfo out, const char *name, const char *value)
 static void
 AddTime(StringInfo out, const char *name, TimestampTz time)
 {
-	struct pg_tm tm;
-	fsec_t		fraction;
-
-	if (TIMESTAMP_NOT_FINITE(time) || timestamp2tm(time, NULL, &tm, &fraction, NULL, NULL) != 0)
+	if (TIMESTAMP_NOT_FINITE(time))
 		ereport(ERROR,
 				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
 				 errmsg("timestamp out of range")));
-	AddText(out, name, psprintf("%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", tm.tm_year, tm.tm_mon, tm.tm_mday,
-								tm.tm_hour, tm.tm_min, tm.tm_sec, (int) (fraction / 1000)));
+	AddText(out, name, DateTimeMillisText(time));
 }
 
 /* Add the two keys of a record. */

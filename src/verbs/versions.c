@@ -109,15 +109,8 @@ MayReadResource(const ResourceModel *model, bool row_found)
 static bool
 MayReadVersions(Resource *resource, bool row_found)
 {
-	bool		admins_only;
-	Session		owner;
-
-	if (IsAdministrator())
-		return true;
-	SessionBegin(&owner, RIGHTS_OF_OWNER);
-	admins_only = ResourceOptionsOf(resource)->history_admin;
-	SessionEnd(&owner);
-	return !admins_only && MayReadResource(resource->model, row_found);
+	return IsAdministrator() ||
+		(!ReadOptionsOf(resource)->history_admin && MayReadResource(resource->model, row_found));
 }
 
 /*

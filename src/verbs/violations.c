@@ -95,12 +95,14 @@ ViolationRaiseTaken(const FlatDocument *flat)
 
 /*
  * Returns true if the constraint is the natural key of the resource, or a key
- * of the tables of identities or descriptors.
+ * of the tables of identities or descriptors.  The ids of documents are unique, too, and
+ * some clients choose them.
  */
 static bool
 IsIdentityKey(const ResourceModel *model, const char *constraint)
 {
 	if (strcmp(constraint, "referentialidentity_pkey") == 0 ||
+		strcmp(constraint, "document_documentuuid_uq") == 0 ||
 		strcmp(constraint, "descriptor_nk") == 0)
 		return true;
 	for (int i = 0; i < model->tables[0].nuniques; i++)
@@ -108,6 +110,29 @@ IsIdentityKey(const ResourceModel *model, const char *constraint)
 			strcmp(model->tables[0].uniques[i].name, constraint) == 0)
 			return true;
 	return false;
+}
+
+/*
+ * Returns true if a text has more different words than the index for searches can take.
+ * The limit has no error code of its own; the identifier of the message is the same in
+ * all languages.
+ */
+static bool
+IsTooManyWords(const ErrorData *error)
+{
+	return error->sqlerrcode == ERRCODE_PROGRAM_LIMIT_EXCEEDED && error->message_id != NULL &&
+		strncmp(error->message_id, "string is too long for tsvector", 31) == 0;
+}
+
+/* Report a document with too many words. */
+static void
+RaiseTooManyWords(const ErrorData *error)
+{
+	Problem    *problem = ProblemNew(PROBLEM_BODY_NOT_VALID);
+
+	problem->cause = error;
+	ProblemAt(problem, "$", "has more different words than can be searched: %s.", error->message);
+	ProblemRaiseInvalid(problem);
 }
 
 /*
@@ -120,6 +145,8 @@ ViolationReport(const FlatDocument *flat, const ErrorData *error)
 {
 	const ReferenceModel *reference;
 
+	if (IsTooManyWords(error))
+		RaiseTooManyWords(error);
 	if (error->constraint_name == NULL || ProblemRaised(error))
 		return;
 	reference = ReferenceOfConstraint(flat->model, error->constraint_name);

@@ -13,6 +13,7 @@
 #include "document/body.h"
 #include "document/changes.h"
 #include "document/edges.h"
+#include "document/generatedid.h"
 #include "document/history.h"
 #include "document/references.h"
 #include "document/referentialids.h"
@@ -23,6 +24,7 @@
 #include "engine/snapshot.h"
 #include "engine/store.h"
 #include "miscadmin.h"
+#include "model/resourceoptions.h"
 #include "utils/builtins.h"
 #include "verbs/write.h"
 
@@ -60,6 +62,55 @@ WriteFinish(Write *write, WriteOutcome outcome, const DocumentHeader *header)
 	write->result->document = *header;
 }
 
+/*
+ * Returns the last etag of a document that had this id before, as far as that is
+ * recorded: as a version, or in the journal.  Returns 0 if it is not.  Sets the time of
+ * the version.
+ */
+static int64
+FindEtagBefore(const pg_uuid_t *uuid, TimestampTz *created_at)
+{
+	HistoryVersion newest = {0};
+	int64		journal;
+
+	SnapshotBeginLatest();
+	if (HistoryNewest(uuid, &newest))
+		*created_at = newest.created_at;
+	journal = ChangesLastEtag(uuid);
+	SnapshotEnd();
+	return Max(newest.number, journal);
+}
+
+/*
+ * Give a new document the id in its body.  If another one had it, etags continue: those
+ * of an id never fall.
+ */
+static void
+TakeId(const Write *write, DocumentHeader *header)
+{
+	int64		before = write->id_given ? FindEtagBefore(&write->id, &header->last_modified) : 0;
+
+	header->uuid = write->id;
+	if (before > 0)
+		header->etag = before + 1;
+}
+
+/*
+ * Look again whether another document had the id.  One can have been created and deleted
+ * since we looked, and our claim has waited for that.
+ */
+static void
+RefuseOldEtag(const Write *write, const DocumentHeader *header)
+{
+	TimestampTz created_at;
+
+	if (!write->id_given || FAULT_SKIP("generated_look") || FindEtagBefore(&write->id, &created_at) < header->etag)
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+			 errmsg("could not serialize access: a document with this id was created and deleted while it was being written")));
+}
+
 /* Write a new document.  Returns false if its identity is taken. */
 bool
 WriteNew(Write *write)
@@ -68,8 +119,13 @@ WriteNew(Write *write)
 
 	if (write->deleted != NULL)
 		header = *write->deleted;
-	if (!ClaimIdentity(write->resource, write->flat, &header))
+	else if (write->generated)
+		TakeId(write, &header);
+	FAULT_PAUSE("before_claim");
+	if (!ClaimIdentity(write->resource, write->flat, &header, write->generated))
 		return false;
+	if (write->deleted == NULL && write->generated)
+		RefuseOldEtag(write, &header);
 	FlattenSetIds(write->flat, header.document_id);
 	RowsInsert(write->resource, write->flat);
 	EdgesInsert(header.document_id, write->flat);
@@ -214,19 +270,36 @@ CheckBodyId(const char *id, const pg_uuid_t *uuid)
 	ProblemRaise(problem, "id in the document differs from the document to update");
 }
 
+/* Give a body an id, if the store makes those of its resource.  An update keeps the one it has. */
+static void
+FillId(Write *write, JNode *body, const char *property)
+{
+	if (write->uuid != NULL)
+		write->id = *write->uuid;
+	else
+		UuidV7(&write->id);
+	write->generated = true;
+	write->id_given = !GeneratedIdFill(body, property, &write->id);
+}
+
 /* Parse, canonicalise, check and flatten a body. */
 void
 WriteTakeBody(Write *write, text *document)
 {
 	const ResourceModel *model = write->resource->model;
+	const char *property = ResourceOptionsOf(write->resource)->generated_id;
 	const char *id;
 	JNode	   *body = BodyParse(VARDATA_ANY(document), VARSIZE_ANY_EXHDR(document),
 								 write->uuid ? BODY_FOR_UPDATE : BODY_FOR_UPSERT, &id);
 
+	if (property != NULL)
+		FillId(write, body, property);
 	BodyCheck(model, body, write->id_required && id == NULL);
 	if (write->uuid != NULL)
 		CheckBodyId(id, write->uuid);
 	BodyCheckRules(model, body);
+	if (property != NULL)
+		GeneratedIdRead(body, property, &write->id);
 	write->flat = Flatten(model, body);
 }
 

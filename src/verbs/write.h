@@ -27,6 +27,9 @@ typedef struct Write
 	bool		restores;		/* the body is that of an earlier version */
 	const DocumentHeader *deleted;	/* what a document that was deleted gets
 									 * again; NULL: none */
+	bool		generated;		/* the document has the id below */
+	bool		id_given;		/* which the body has given */
+	pg_uuid_t	id;
 	FlatDocument *flat;
 	Precondition precondition;
 	WriteResult *result;
