@@ -38,6 +38,7 @@ OBJS += $(addprefix src/schema/,apiread.o apiresource.o apischema.o catalog.o co
 	ddlview.o deploycheck.o deployrecord.o deploytypes.o grants.o jsonschema.o migrationkeys.o migrationloss.o \
 	migrationplan.o migrationsteps.o migrationwork.o modelbind.o modelbuild.o modelcheck.o modelgraph.o modelset.o \
 	modeltables.o naming.o renames.o schemadiff.o searchindex.o)
+OBJS += $(addprefix src/schema/,migrationdocuments.o migrationnames.o migrationviews.o)
 OBJS += $(addprefix src/document/,body.o bodyrules.o changes.o descriptoruris.o document.o edges.o flatten.o generatedid.o history.o identity.o idset.o \
 	identityread.o projection.o reconstitute.o referentialids.o references.o rows.o rowtables.o storedpage.o \
 	verify.o)

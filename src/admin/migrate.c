@@ -11,6 +11,7 @@
 #include "access/xact.h"
 #include "admin/migrate.h"
 #include "admin/migratedata.h"
+#include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "document/changes.h"
 #include "document/rowtables.h"
@@ -31,6 +32,8 @@
 #include "schema/deploytypes.h"
 #include "schema/grants.h"
 #include "schema/searchindex.h"
+#include "storage/lmgr.h"
+#include "utils/lsyscache.h"
 
 /* Report progress after this many steps. */
 #define PROGRESS_STEP 500
@@ -39,13 +42,13 @@
 static void
 RefuseLosses(const MigrationPlan *plan)
 {
-	if (plan->lost->count == 0)
+	if (plan->losses->count == 0)
 		return;
-	plan->lost->hint = "dms.migrate_schema() loses it if allow_destructive is true,"
+	plan->losses->hint = "dms.migrate_schema() loses it if allow_destructive is true,"
 		" and keeps it under another name if renames tells which.";
-	ProblemRaise(plan->lost, ngettext("the change of the schema would lose data: %d finding",
-									  "the change of the schema would lose data: %d findings", plan->lost->count),
-				 plan->lost->count);
+	ProblemRaise(plan->losses, ngettext("the change of the schema would lose data: %d finding",
+										"the change of the schema would lose data: %d findings", plan->losses->count),
+				 plan->losses->count);
 }
 
 /* Plan the change from the schema of the store, and refuse it if it would lose what it must not. */
@@ -81,13 +84,80 @@ MigrateStatements(const MigrationPlan *plan)
 	return statements;
 }
 
+/* A table that is changed, or that a new foreign key refers to. */
+typedef struct ChangedTable
+{
+	Oid			table;
+	LOCKMODE	mode;
+	bool		changes;
+} ChangedTable;
+
+/* qsort() comparator for tables. */
+static int
+CompareTables(const void *a, const void *b)
+{
+	Oid			left = ((const ChangedTable *) a)->table;
+	Oid			right = ((const ChangedTable *) b)->table;
+
+	return left == right ? 0 : left < right ? -1 : 1;
+}
+
+/* The lock on its table that a step takes, or a stronger one. */
+static LOCKMODE
+ModeOfStep(const MigrationStep *step)
+{
+	return step->kind == STEP_CREATE_INDEX || step->kind == STEP_ADD_KEY || step->kind == STEP_VALIDATE_KEY ?
+		ShareRowExclusiveLock : AccessExclusiveLock;
+}
+
+/* Collect the tables of all steps, except comments; a table may be there several times. */
+static ChangedTable *
+ChangedTables(const MigrationPlan *plan, int *n)
+{
+	ChangedTable *tables = palloc(sizeof(ChangedTable) * Max(2 * list_length(plan->steps.list), 1));
+	ListCell   *cell;
+
+	*n = 0;
+	foreach(cell, plan->steps.list)
+	{
+		const MigrationStep *step = lfirst(cell);
+
+		if (OidIsValid(step->table) && step->kind != STEP_COMMENT)
+			tables[(*n)++] = (ChangedTable)
+		{
+			step->table, ModeOfStep(step), true
+		};
+		if (OidIsValid(step->target))
+			tables[(*n)++] = (ChangedTable)
+		{
+			step->target, ShareRowExclusiveLock, false
+		};
+	}
+	qsort(tables, *n, sizeof(ChangedTable), CompareTables);
+	return tables;
+}
+
+/* Lock the tables that are changed, each in the strongest mode that any step takes. */
+static void
+LockTables(const ChangedTable *tables, int n)
+{
+	for (int i = 0; i < n; i++)
+	{
+		LOCKMODE	mode = tables[i].mode;
+
+		for (; i + 1 < n && tables[i + 1].table == tables[i].table; i++)
+			mode = Max(mode, tables[i + 1].mode);
+		CHECK_FOR_INTERRUPTS();
+		LockRelationOid(tables[i].table, mode);
+	}
+}
+
 /*
- * Check the tables that are changed.  They must belong to the owner of the store, and
- * must not have code that is not safe to run with the owner's rights: changing a
- * table can run expressions of its indexes and constraints.
+ * Check that the tables of the plan are still there under their names, and belong to
+ * the owner of the store.
  */
 static void
-CheckTables(const MigrationPlan *plan)
+CheckNames(const MigrationPlan *plan)
 {
 	Oid			owner = StoreOwner();
 	ListCell   *cell;
@@ -96,15 +166,37 @@ CheckTables(const MigrationPlan *plan)
 	{
 		const PlannedTable *table = lfirst(cell);
 
-		if (table->found != NULL)
-			StoreCheckRelation(table->found->oid, RELKIND_RELATION, owner);
+		if (table->found == NULL)
+			continue;
+		if (get_relname_relid(table->old_table, get_namespace_oid(table->old_schema, true)) != table->found->oid)
+			ereport(ERROR,
+					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+					 errmsg("table %s was replaced while the change of the schema was planned", table->old_name),
+					 errhint("Try again.")));
+		StoreCheckRelation(table->found->oid, RELKIND_RELATION, owner);
 	}
-	foreach(cell, plan->steps.list)
-	{
-		const MigrationStep *step = lfirst(cell);
+}
 
-		if (OidIsValid(step->table))
-			OwnerCodeCheckTable(step->table);
+/*
+ * Lock the tables that are changed, and check their code: changing a table can run
+ * expressions of its indexes and constraints with the owner's rights.  Without the
+ * locks, code could be added after the check.
+ */
+static void
+CheckTables(const MigrationPlan *plan)
+{
+	int			n;
+	ChangedTable *tables = ChangedTables(plan, &n);
+
+	LockTables(tables, n);
+	CheckNames(plan);
+	for (int i = 0; i < n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (tables[i].changes)
+			OwnerCodeCheckChange(tables[i].table);
+		else
+			OwnerCodeCheckTable(tables[i].table);
 	}
 }
 
@@ -156,12 +248,11 @@ CheckDeletes(const MigrationPlan *plan)
 {
 	ListCell   *cell;
 
-	foreach(cell, plan->diff->resources)
+	foreach(cell, plan->deleted)
 	{
-		const ResourceDiff *resource = lfirst(cell);
+		const ResourceModel *model = ((ResourceDiff *) lfirst(cell))->before->model;
 
-		if (resource->after == NULL && resource->before->model->kind != RESOURCE_ABSTRACT)
-			StatementCheck(RowTablesClear(ModelCacheFind(resource->before->model->project, resource->before->model->resource)));
+		StatementCheck(RowTablesClear(ModelCacheFind(model->project, model->resource)));
 	}
 	foreach(cell, plan->tables)
 	{

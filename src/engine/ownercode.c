@@ -853,6 +853,16 @@ OwnerCodeCheckTable(Oid table)
 	CheckTable(table, USE_NAMED | USE_PLANNED);
 }
 
+/*
+ * The same for a locked table that DDL changes: it can evaluate whatever a write would,
+ * for example constraints on a column whose type changes.
+ */
+void
+OwnerCodeCheckChange(Oid table)
+{
+	CheckTable(table, USE_NAMED | USE_PLANNED | USE_INSERT | USE_UPDATE);
+}
+
 /* The same for a locked table that queries of foreign keys search. */
 void
 OwnerCodeCheckTarget(Oid table)

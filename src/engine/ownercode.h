@@ -34,6 +34,7 @@ extern void OwnerCodeInit(void);
 extern bool OwnerCodeApplies(void);
 extern void OwnerCodeCheck(OwnerCode *code, OwnerQueries queries, void *arg);
 extern void OwnerCodeCheckTable(Oid table);
+extern void OwnerCodeCheckChange(Oid table);
 extern void OwnerCodeCheckTarget(Oid table);
 extern void OwnerCodeForget(OwnerCode *code);
 

@@ -64,6 +64,14 @@ static const char *const uses_sql =
 " AND d.refclassid = 'pg_class'::regclass AND d.refobjsubid > 0"
 " WHERE n.nspname = ANY ($1) AND c.relkind = 'v' ORDER BY 1";
 
+static const char *const rights_sql =
+"SELECT c.oid::bigint, a.privilege_type, COALESCE(quote_ident(r.rolname), 'PUBLIC')"
+" || CASE WHEN a.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END"
+" FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace CROSS JOIN aclexplode(c.relacl) AS a"
+" LEFT JOIN pg_roles AS r ON r.oid = a.grantee"
+" WHERE n.nspname = ANY ($1) AND c.relkind = 'v' AND a.grantor = c.relowner AND a.grantee <> c.relowner"
+" AND (a.grantee = 0 OR r.oid IS NOT NULL) ORDER BY 1, 3, 2";
+
 /* Run one of the queries; returns the number of rows. */
 static uint64
 RunQuery(const char *sql, Datum schemas)
@@ -232,6 +240,25 @@ ReadUses(Catalog *catalog, Datum schemas)
 	ResultFree();
 }
 
+/* Read what others may do with the views. */
+static void
+ReadRights(Catalog *catalog, Datum schemas)
+{
+	uint64		n = RunQuery(rights_sql, schemas);
+	int			at = 0;
+
+	for (uint64 i = 0; i < n; i++)
+	{
+		CatalogTable *view = TableOfRow(catalog, i, &at);
+		CatalogRight *right = palloc(sizeof(CatalogRight));
+
+		right->privilege = ResultText(i, 2);
+		right->grantee = ResultText(i, 3);
+		view->rights = lappend(view->rights, right);
+	}
+	ResultFree();
+}
+
 /* Read the tables of some schemas, in the active snapshot. */
 Catalog *
 CatalogRead(const char *const *schemas, int n)
@@ -244,6 +271,7 @@ CatalogRead(const char *const *schemas, int n)
 	ReadKeys(catalog, names);
 	ReadIndexes(catalog, names);
 	ReadUses(catalog, names);
+	ReadRights(catalog, names);
 	return catalog;
 }
 
@@ -332,6 +360,13 @@ CatalogViewUses(const CatalogTable *view, Oid table, int column)
 			return true;
 	}
 	return false;
+}
+
+/* Returns true if a comment is the one that is wanted; there may be none. */
+bool
+CatalogSameComment(const char *found, const char *wanted)
+{
+	return found != NULL && strcmp(found, wanted) == 0;
 }
 
 /* Returns true if the function dms.name() has the body that a statement would give it. */

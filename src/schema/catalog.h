@@ -51,6 +51,13 @@ typedef struct CatalogUse
 	int			column;			/* its number */
 } CatalogUse;
 
+/* A right that the owner of a view gave to another role. */
+typedef struct CatalogRight
+{
+	char	   *privilege;
+	char	   *grantee;		/* as SQL, with options */
+} CatalogRight;
+
 typedef struct CatalogTable
 {
 	Oid			oid;
@@ -63,6 +70,7 @@ typedef struct CatalogTable
 	List	   *keys;			/* CatalogKey */
 	List	   *indexes;		/* CatalogIndex */
 	List	   *uses;			/* views: CatalogUse */
+	List	   *rights;			/* views: CatalogRight, of others */
 } CatalogTable;
 
 typedef struct Catalog
@@ -77,6 +85,7 @@ extern CatalogKey *CatalogFindKey(const CatalogTable *table, const char *name);
 extern CatalogIndex *CatalogFindIndex(const CatalogTable *table, const char *name);
 extern bool CatalogViewUses(const CatalogTable *view, Oid table, int column);
 extern char *CatalogTableName(const CatalogTable *table);
+extern bool CatalogSameComment(const char *found, const char *wanted);
 extern bool CatalogHasFunction(const char *statement, const char *name);
 
 #endif							/* DMS_CATALOG_H */

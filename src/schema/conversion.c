@@ -16,6 +16,9 @@
 #define INT4_DIGITS 10
 #define INT8_DIGITS 19
 
+/* Texts of more characters are not taken for numbers. */
+#define NUMBER_LENGTH 1000
+
 /* Make a conversion from its parts. */
 Conversion
 ConversionMake(ConversionKind kind, const char *expression)
@@ -108,7 +111,8 @@ ValueOfText(const char *column, const ValueModel *after)
 	if (IsInteger(after))
 		return If(psprintf("%s ~ '^-?[0-9]{1,%d}$'", column, INT8_DIGITS), FitInteger(number, after));
 	if (after->type == VALUE_NUMERIC)
-		return If(psprintf("%s ~ '^-?[0-9]{1,500}([.][0-9]{1,500})?$'", column), FitNumeric(number, after));
+		return If(psprintf("char_length(%s) <= %d AND %s ~ '^-?[0-9]+([.][0-9]+)?$'", column, NUMBER_LENGTH, column),
+				  FitNumeric(number, after));
 	if (after->type == VALUE_BOOL)
 		return psprintf("CASE %s WHEN 'true' THEN true WHEN 'false' THEN false END", column);
 	return NULL;

@@ -11,6 +11,7 @@
 #include "postgres.h"
 
 #include "schema/migrationkeys.h"
+#include "schema/migrationnames.h"
 #include "schema/naming.h"
 #include "utils/builtins.h"
 
@@ -81,28 +82,42 @@ FindKey(const MigrationPlan *plan, const PlannedTable *table, const DdlKey *want
 	return NULL;
 }
 
-/* Returns the first phase in which all columns of a key are there as wanted. */
+/*
+ * Returns the first phase in which all columns of a key or index are there as wanted,
+ * and nothing else has its name.
+ */
 static MigrationPhase
-PhaseOfColumns(const MigrationPlan *plan, const PlannedTable *table, const int *columns, int ncolumns)
+PhaseOfColumns(const MigrationPlan *plan, const PlannedTable *table, const char *name, const int *columns, int ncolumns)
 {
-	MigrationPhase phase = plan->phase;
+	MigrationPhase phase = MigrationNameIsThere(plan, table->wanted->schema, name) ? PHASE_GATE : plan->phase;
 
 	for (int i = 0; i < ncolumns; i++)
 		phase = Max(phase, table->columns[columns[i]].phase);
 	return phase;
 }
 
+/* Returns the table that a foreign key refers to, if it is there. */
+static Oid
+TargetOf(const MigrationPlan *plan, const DdlKey *key)
+{
+	const CatalogTable *target = key->kind == KEY_FOREIGN ?
+	CatalogFind(plan->catalog, key->target_schema, key->target_table) : NULL;
+
+	return target == NULL ? InvalidOid : target->oid;
+}
+
 /* Plan the validation of a foreign key that was added without looking at rows. */
 static void
 PlanValidation(MigrationPlan *plan, const PlannedTable *table, const DdlKey *key, bool added)
 {
-	MigrationPhase phase = PhaseOfColumns(plan, table, key->columns, key->ncolumns);
+	MigrationPhase phase = PhaseOfColumns(plan, table, "", key->columns, key->ncolumns);
 	MigrationStep *step = MigrationStepAdd(&plan->steps, phase, STEP_VALIDATE_KEY,
 										   psprintf("ALTER TABLE %s VALIDATE CONSTRAINT %s", DdlTableName(table->wanted),
 													quote_identifier(key->name)),
 										   psprintf("rows of %s are compared with a new foreign key", table->wanted->title));
 
 	step->table = table->found->oid;
+	step->target = TargetOf(plan, key);
 	if (added)
 		step->own = NULL;
 }
@@ -117,29 +132,37 @@ PlanNewKey(MigrationPlan *plan, const PlannedTable *table, const DdlKey *key)
 {
 	char	   *sql = psprintf("ALTER TABLE %s ADD %s", DdlTableName(table->wanted), DdlKeySql(table->wanted, key));
 	bool		foreign = key->kind == KEY_FOREIGN;
-	MigrationPhase phase = foreign ? PhaseOfColumns(plan, table, key->columns, key->ncolumns) : PHASE_GATE;
+	MigrationPhase phase = foreign ? PhaseOfColumns(plan, table, key->name, key->columns, key->ncolumns) : PHASE_GATE;
 	MigrationStep *step = MigrationStepAdd(&plan->steps, phase, STEP_ADD_KEY, sql,
 										   psprintf("%s has a new %s", table->wanted->title,
 													foreign ? "foreign key" : "unique key"));
 
 	step->table = table->found->oid;
+	step->target = TargetOf(plan, key);
 	if (step->phase != PHASE_BEFORE)
 		return;
 	step->sql = psprintf("%s NOT VALID", sql);
 	PlanValidation(plan, table, key, true);
 }
 
+/* Add a step that gives a key of the table another name. */
+static void
+RenameKey(MigrationPlan *plan, const PlannedTable *table, CatalogKey *key, StepKind kind, const char *name)
+{
+	MigrationStepAdd(&plan->steps, PHASE_GATE, kind,
+					 psprintf("ALTER TABLE %s RENAME CONSTRAINT %s TO %s", DdlTableName(table->wanted),
+							  quote_identifier(key->name), quote_identifier(name)),
+					 psprintf("a key of %s has another name", table->wanted->title))->table = table->found->oid;
+	key->name = pstrdup(name);
+}
+
 /* Plan a new name for a key. */
 static void
 PlanKeyName(MigrationPlan *plan, const PlannedTable *table, CatalogKey *key, const char *name)
 {
-	MigrationStep *step = MigrationStepAdd(&plan->steps, PHASE_GATE, STEP_RENAME_KEY,
-										   psprintf("ALTER TABLE %s RENAME CONSTRAINT %s TO %s", DdlTableName(table->wanted),
-													quote_identifier(key->name), quote_identifier(name)),
-										   psprintf("a key of %s has another name", table->wanted->title));
-
-	step->table = table->found->oid;
-	key->name = pstrdup(name);
+	if (MigrationNameIsWanted(plan, table->wanted->schema, key->name))
+		RenameKey(plan, table, key, STEP_FREE_NAME, MigrationNameMeanwhile(plan, key->name));
+	RenameKey(plan, table, key, STEP_RENAME_KEY, name);
 }
 
 /* Plan to drop the keys of the old schema that the new one does not have. */
@@ -227,7 +250,7 @@ FindIndex(const PlannedTable *table, const DdlIndex *wanted, const List *taken)
 static void
 PlanDroppedIndex(MigrationPlan *plan, const PlannedTable *table, const CatalogIndex *index)
 {
-	bool		replaced = DescribesIndex(table->wanted, index->name);
+	bool		replaced = MigrationNameIsWanted(plan, table->old_schema, index->name);
 	const char *name = quote_qualified_identifier(replaced ? table->old_schema : table->wanted->schema, index->name);
 	MigrationStep *step = MigrationStepAdd(&plan->steps, replaced ? PHASE_GATE : PHASE_AFTER, STEP_DROP_INDEX,
 										   psprintf("DROP INDEX %s%s", replaced ? "" : "CONCURRENTLY ", name),
@@ -250,7 +273,7 @@ PlanReplacedIndex(MigrationPlan *plan, const PlannedTable *table, const DdlIndex
 	char	   *built = NamePhysical(psprintf("%s_new", index->name));
 	const CatalogIndex *found = CatalogFindIndex(table->found, built);
 	bool		is_built = found != NULL && SameIndex(table, index, found);
-	MigrationPhase phase = PhaseOfColumns(plan, table, &index->column, 1);
+	MigrationPhase phase = PhaseOfColumns(plan, table, built, &index->column, 1);
 	MigrationStep *step;
 
 	if (phase == PHASE_BEFORE && found == NULL)
@@ -280,7 +303,7 @@ PlanNewIndex(MigrationPlan *plan, const PlannedTable *table, const DdlIndex *ind
 		PlanReplacedIndex(plan, table, index);
 		return;
 	}
-	step = MigrationStepAdd(&plan->steps, PhaseOfColumns(plan, table, &index->column, 1), STEP_CREATE_INDEX,
+	step = MigrationStepAdd(&plan->steps, PhaseOfColumns(plan, table, index->name, &index->column, 1), STEP_CREATE_INDEX,
 							DdlIndexSql(name, column, index, index->name, false),
 							psprintf("%s has an index", PlaceOfIndex(table, index)));
 	step->table = table->found->oid;
@@ -288,15 +311,24 @@ PlanNewIndex(MigrationPlan *plan, const PlannedTable *table, const DdlIndex *ind
 		step->sql = DdlIndexSql(name, column, index, index->name, true);
 }
 
-/* Plan a new name for an index. */
+/* Add a step that gives an index of the table another name. */
 static void
-PlanIndexName(MigrationPlan *plan, const PlannedTable *table, CatalogIndex *index, const char *name)
+RenameIndex(MigrationPlan *plan, const PlannedTable *table, CatalogIndex *index, StepKind kind, const char *name)
 {
-	MigrationStepAdd(&plan->steps, PHASE_GATE, STEP_RENAME_KEY,
+	MigrationStepAdd(&plan->steps, PHASE_GATE, kind,
 					 psprintf("ALTER INDEX %s RENAME TO %s",
 							  quote_qualified_identifier(table->wanted->schema, index->name), quote_identifier(name)),
 					 psprintf("an index of %s has another name", table->wanted->title))->table = table->found->oid;
 	index->name = pstrdup(name);
+}
+
+/* Plan a new name for an index. */
+static void
+PlanIndexName(MigrationPlan *plan, const PlannedTable *table, CatalogIndex *index, const char *name)
+{
+	if (MigrationNameIsWanted(plan, table->wanted->schema, index->name))
+		RenameIndex(plan, table, index, STEP_FREE_NAME, MigrationNameMeanwhile(plan, index->name));
+	RenameIndex(plan, table, index, STEP_RENAME_KEY, name);
 }
 
 /* Plan the indexes of a table that is there. */

@@ -52,7 +52,7 @@ FindLostTables(MigrationPlan *plan, const ResourceDiff *resource)
 		const TableModel *table = &model->tables[i];
 
 		if (!SchemaDiffKeepsTable(resource, table))
-			ProblemAt(plan->lost, MigrationName(table->schema, table->name, NULL), "%s: %s is removed.",
+			ProblemAt(plan->losses, MigrationName(table->schema, table->name, NULL), "%s: %s is removed.",
 					  resource->before->place, table->scope_path);
 	}
 }
@@ -78,7 +78,7 @@ static void
 FindChanges(MigrationPlan *plan, const ResourceDiff *resource)
 {
 	if (!SchemaDiffSameIdentity(plan->diff, resource) && HasDocuments(plan, resource))
-		ProblemAt(plan->lost, SchemaDiffName(resource->before), "the identity of %s changes, and there are documents.",
+		ProblemAt(plan->losses, SchemaDiffName(resource->before), "the identity of %s changes, and there are documents.",
 				  resource->before->place);
 }
 
@@ -95,7 +95,7 @@ AddOption(void *arg, const char *option, const char *message)
 {
 	ComparedOptions *compared = arg;
 
-	ProblemAt(compared->plan->lost, SchemaDiffName(compared->resource->before), "%s: option \"%s\": %s",
+	ProblemAt(compared->plan->losses, SchemaDiffName(compared->resource->before), "%s: option \"%s\": %s",
 			  compared->resource->before->place, option, message);
 }
 
@@ -124,7 +124,7 @@ MigrationFindLosses(MigrationPlan *plan)
 		if (resource->before == NULL)
 			continue;
 		if (resource->after == NULL)
-			ProblemAt(plan->lost, SchemaDiffName(resource->before), "%s is removed.", resource->before->place);
+			ProblemAt(plan->losses, SchemaDiffName(resource->before), "%s is removed.", resource->before->place);
 		else if (HasTables(resource->before) && HasTables(resource->after))
 		{
 			FindLostTables(plan, resource);

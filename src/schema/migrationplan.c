@@ -18,9 +18,12 @@
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "schema/conversion.h"
+#include "schema/migrationdocuments.h"
 #include "schema/migrationkeys.h"
 #include "schema/migrationloss.h"
+#include "schema/migrationnames.h"
 #include "schema/migrationplan.h"
+#include "schema/migrationviews.h"
 #include "schema/migrationwork.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -88,28 +91,14 @@ AddStep(MigrationPlan *plan, const PlannedTable *table, MigrationPhase phase, St
 	return step;
 }
 
-/*
- * Returns true if the name is that of a table of the old schema that the new one does
- * not have.
- */
-static bool
-IsLostTable(const MigrationPlan *plan, const char *schema, const char *name)
+/* Plan another name for a table that is there, in its schema. */
+static void
+RenameTable(MigrationPlan *plan, PlannedTable *table, StepKind kind, const char *name, const char *reason)
 {
-	ListCell   *cell;
-
-	foreach(cell, plan->diff->resources)
-	{
-		const ResourceDiff *resource = lfirst(cell);
-
-		for (int i = 0; HasTables(resource->before) && i < resource->before->model->ntables; i++)
-		{
-			const TableModel *table = &resource->before->model->tables[i];
-
-			if (strcmp(table->name, name) == 0 && strcmp(table->schema, schema) == 0)
-				return !SchemaDiffKeepsTable(resource, table);
-		}
-	}
-	return false;
+	AddStep(plan, table, PHASE_GATE, kind,
+			psprintf("ALTER TABLE %s RENAME TO %s", CatalogTableName(table->found), quote_identifier(name)), reason);
+	table->found->name = pstrdup(name);
+	plan->phase = PHASE_GATE;
 }
 
 /* Plan the new name of a table that is there. */
@@ -118,8 +107,12 @@ PlanTableName(MigrationPlan *plan, PlannedTable *table)
 {
 	CatalogTable *found = table->found;
 	const DdlTable *wanted = table->wanted;
+	bool		moves = strcmp(found->schema, wanted->schema) != 0;
 
-	if (strcmp(found->schema, wanted->schema) != 0)
+	if ((moves || strcmp(found->name, wanted->name) != 0) && MigrationNameIsWanted(plan, found->schema, found->name))
+		RenameTable(plan, table, STEP_FREE_TABLE_NAME, MigrationNameMeanwhile(plan, found->name),
+					psprintf("another table gets the name of %s", wanted->comment));
+	if (moves)
 	{
 		AddStep(plan, table, PHASE_GATE, STEP_RENAME_TABLE,
 				psprintf("ALTER TABLE %s SET SCHEMA %s", CatalogTableName(found), quote_identifier(wanted->schema)),
@@ -128,18 +121,12 @@ PlanTableName(MigrationPlan *plan, PlannedTable *table)
 		plan->phase = PHASE_GATE;
 	}
 	if (strcmp(found->name, wanted->name) != 0)
-	{
-		AddStep(plan, table, PHASE_GATE, STEP_RENAME_TABLE,
-				psprintf("ALTER TABLE %s RENAME TO %s", CatalogTableName(found), quote_identifier(wanted->name)),
-				psprintf("%s has another name", wanted->comment));
-		found->name = pstrdup(wanted->name);
-		plan->phase = PHASE_GATE;
-	}
+		RenameTable(plan, table, STEP_RENAME_TABLE, wanted->name, psprintf("%s has another name", wanted->comment));
 }
 
-/* Find out what the old schema and the database have of a table. */
+/* Find out what the old schema has of a table. */
 static PlannedTable *
-MatchTable(MigrationPlan *plan, const DdlTable *wanted)
+MatchTable(const MigrationPlan *plan, const DdlTable *wanted)
 {
 	const ResourceModel *model = wanted->entry->model;
 	PlannedTable *table = palloc0(sizeof(PlannedTable));
@@ -155,23 +142,121 @@ MatchTable(MigrationPlan *plan, const DdlTable *wanted)
 	}
 	else if (table->resource->before != NULL)
 		table->was = DdlTableOfMembers(table->resource->before);
-	if (table->was != NULL)
-		table->found = CatalogFind(plan->catalog, table->was->schema, table->was->name);
-	if (table->found == NULL && !IsLostTable(plan, wanted->schema, wanted->name))
-		table->found = CatalogFind(plan->catalog, wanted->schema, wanted->name);
-	if (table->was != NULL && table->found == NULL)
-		ProblemAt(plan->obstacles, MigrationName(table->was->schema, table->was->name, NULL), "this table is not there.");
-	if (table->found != NULL && table->found->kind != RELKIND_RELATION)
-		ProblemAt(plan->obstacles, MigrationName(table->found->schema, table->found->name, NULL), "this is not a table.");
-	if (table->found != NULL)
-	{
-		table->old_schema = pstrdup(table->found->schema);
-		table->old_name = CatalogTableName(table->found);
-	}
 	return table;
 }
 
-/* Match all tables of the new schema. */
+/* Returns true if a table that is there is one of the new schema. */
+static bool
+IsTaken(const MigrationPlan *plan, const CatalogTable *found)
+{
+	ListCell   *cell;
+
+	foreach(cell, plan->tables)
+	{
+		if (((PlannedTable *) lfirst(cell))->found == found)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Find the table that is there for one of the old schema.  If its name is to be another
+ * one, the operator may have renamed it by hand, which the comment tells.
+ */
+static void
+FindOldTable(const MigrationPlan *plan, PlannedTable *table)
+{
+	const DdlTable *wanted = table->wanted;
+
+	table->found = CatalogFind(plan->catalog, wanted->schema, wanted->name);
+	if (table->found == NULL || !CatalogSameComment(table->found->comment, wanted->comment))
+		table->found = CatalogFind(plan->catalog, table->was->schema, table->was->name);
+}
+
+/* Find the tables that are there.  One that is new may have been created by hand. */
+static void
+FindTables(MigrationPlan *plan)
+{
+	ListCell   *cell;
+
+	foreach(cell, plan->tables)
+	{
+		PlannedTable *table = lfirst(cell);
+
+		if (table->was != NULL)
+			FindOldTable(plan, table);
+	}
+	foreach(cell, plan->tables)
+	{
+		PlannedTable *table = lfirst(cell);
+		CatalogTable *found = table->found == NULL ? CatalogFind(plan->catalog, table->wanted->schema, table->wanted->name) : NULL;
+
+		if (found != NULL && !IsTaken(plan, found) &&
+			(!list_member_ptr(plan->dropped, found) || CatalogSameComment(found->comment, table->wanted->comment)))
+			table->found = found;
+	}
+}
+
+/* Add a table of the old schema to those that are dropped, if it is there. */
+static void
+AddDropped(MigrationPlan *plan, const char *schema, const char *name)
+{
+	CatalogTable *found = CatalogFind(plan->catalog, schema, name);
+
+	if (found != NULL && found->kind == RELKIND_RELATION)
+		plan->dropped = lappend(plan->dropped, found);
+}
+
+/* Find the tables that only the old schema has. */
+static void
+FindDropped(MigrationPlan *plan)
+{
+	ListCell   *cell;
+
+	foreach(cell, plan->diff->resources)
+	{
+		const ResourceDiff *resource = lfirst(cell);
+		const ResourceModel *model = resource->before == NULL ? NULL : resource->before->model;
+
+		for (int i = 0; HasTables(resource->before) && i < model->ntables; i++)
+			if (!SchemaDiffKeepsTable(resource, &model->tables[i]))
+				AddDropped(plan, model->tables[i].schema, model->tables[i].name);
+		if (model != NULL && model->kind == RESOURCE_ABSTRACT && resource->after == NULL)
+			AddDropped(plan, model->member_schema, model->member_table);
+	}
+}
+
+/* Note what is wrong with the table that was found; keep its name. */
+static void
+CheckFound(MigrationPlan *plan, PlannedTable *table)
+{
+	plan->dropped = list_delete_ptr(plan->dropped, table->found);
+	if (table->was != NULL && table->found == NULL)
+		ProblemAt(plan->obstacles, MigrationName(table->was->schema, table->was->name, NULL), "this table is not there.");
+	if (table->found == NULL)
+		return;
+	if (table->found->kind != RELKIND_RELATION)
+		ProblemAt(plan->obstacles, MigrationName(table->found->schema, table->found->name, NULL), "this is not a table.");
+	table->old_schema = pstrdup(table->found->schema);
+	table->old_table = pstrdup(table->found->name);
+	table->old_name = CatalogTableName(table->found);
+}
+
+/* Returns true if a table that is missing, or a key or index of it, gets a name of something else. */
+static bool
+TakesName(const MigrationPlan *plan, const PlannedTable *table)
+{
+	const DdlTable *wanted = table->wanted;
+	bool		takes = MigrationNameIsThere(plan, wanted->schema, wanted->name);
+
+	for (int i = 0; i < wanted->nkeys; i++)
+		takes |= MigrationNameIsThere(plan, wanted->schema, wanted->keys[i].name);
+	for (int i = 0; i < wanted->nindexes; i++)
+		takes |= MigrationNameIsThere(plan, wanted->schema, wanted->indexes[i].name);
+	return takes;
+}
+
+/* Match all tables of the new schema, and plan their names. */
 static void
 MatchTables(MigrationPlan *plan)
 {
@@ -182,13 +267,37 @@ MatchTables(MigrationPlan *plan)
 		CHECK_FOR_INTERRUPTS();
 		plan->tables = lappend(plan->tables, MatchTable(plan, lfirst(cell)));
 	}
+	FindDropped(plan);
+	FindTables(plan);
+	foreach(cell, plan->tables)
+		CheckFound(plan, lfirst(cell));
 	foreach(cell, plan->tables)
 	{
 		PlannedTable *table = lfirst(cell);
 
 		if (table->found != NULL)
 			PlanTableName(plan, table);
+		else if (TakesName(plan, table))
+			plan->phase = PHASE_GATE;
 	}
+}
+
+/*
+ * Plan to drop the tables that the new schema does not have, by the names that they have
+ * before all else, in one statement, because they may refer to each other.
+ */
+static void
+PlanDroppedTables(MigrationPlan *plan)
+{
+	StringInfoData list;
+	ListCell   *cell;
+
+	initStringInfo(&list);
+	foreach(cell, plan->dropped)
+		appendStringInfo(&list, "%s%s", list.len > 0 ? ", " : "", CatalogTableName(lfirst(cell)));
+	if (list.len > 0)
+		MigrationStepAdd(&plan->steps, PHASE_GATE, STEP_DROP_TABLE, psprintf("DROP TABLE %s", list.data),
+						 "the new schema has no such tables");
 }
 
 /* Returns the number of the column in the old table; -1: new. */
@@ -210,23 +319,105 @@ IsLostColumn(const PlannedTable *table, const char *name)
 	return false;
 }
 
+/* Returns true if a column that is there is one of the new schema. */
+static bool
+IsTakenColumn(const PlannedTable *table, const CatalogColumn *found)
+{
+	for (int i = 0; i < table->wanted->ncolumns; i++)
+		if (table->columns[i].found == found)
+			return true;
+	return false;
+}
+
+/*
+ * Find the column that is there for one of the old schema.  If its name is to be another
+ * one, the operator may have renamed it by hand, which the comment tells.
+ */
+static CatalogColumn *
+FindOldColumn(const PlannedTable *table, int number, int old)
+{
+	const DdlColumn *wanted = &table->wanted->columns[number];
+	CatalogColumn *found = CatalogFindColumn(table->found, wanted->name);
+
+	if (found == NULL || !CatalogSameComment(found->comment, wanted->comment))
+		found = CatalogFindColumn(table->found, table->was->columns[old].name);
+	return found;
+}
+
+/* Returns true if a column that is there has the foreign key that the new schema wants for one. */
+static bool
+RefersAsWanted(const MigrationPlan *plan, const PlannedTable *table, int number, const CatalogColumn *found)
+{
+	const DdlKey *wanted = NULL;
+	ListCell   *cell;
+
+	for (int i = 0; i < table->wanted->nkeys && wanted == NULL; i++)
+		if (table->wanted->keys[i].kind == KEY_FOREIGN && table->wanted->keys[i].columns[0] == number)
+			wanted = &table->wanted->keys[i];
+	foreach(cell, wanted == NULL ? NIL : table->found->keys)
+	{
+		const CatalogKey *key = lfirst(cell);
+		const CatalogTable *target = CatalogFind(plan->catalog, wanted->target_schema, wanted->target_table);
+
+		if (key->type == 'f' && key->ncolumns == 1 && key->columns[0] == found && target != NULL && target->oid == key->target)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Returns true if a column that is there is not the one of the old schema with this
+ * name, but the new one.  The comment has its path, which does not tell if it is another
+ * reference at the same place; but then it has another foreign key, except for
+ * descriptors, which are all in one table.
+ */
+static bool
+IsNewColumn(const MigrationPlan *plan, const PlannedTable *table, int number, const CatalogColumn *found)
+{
+	const DdlColumn *wanted = &table->wanted->columns[number];
+	int			reference = table->diff == NULL ? -1 : table->diff->after->columns[number].reference;
+
+	if (!IsLostColumn(table, wanted->name))
+		return true;
+	if (reference >= 0 && table->wanted->entry->model->references[reference].descriptor)
+		return false;
+	return CatalogSameComment(found->comment, wanted->comment) && RefersAsWanted(plan, table, number, found);
+}
+
+/* Find the column that is there for one that is new, and that was added by hand. */
+static CatalogColumn *
+FindNewColumn(const MigrationPlan *plan, const PlannedTable *table, int number)
+{
+	const DdlColumn *wanted = &table->wanted->columns[number];
+	CatalogColumn *found = CatalogFindColumn(table->found, wanted->name);
+
+	return found != NULL && !IsTakenColumn(table, found) && IsNewColumn(plan, table, number, found) ? found : NULL;
+}
+
 /* Find the column that is there for each of the new schema. */
 static void
-MatchColumns(PlannedTable *table)
+MatchColumns(const MigrationPlan *plan, PlannedTable *table)
 {
 	table->columns = palloc0(sizeof(PlannedColumn) * table->wanted->ncolumns);
 	for (int i = 0; i < table->wanted->ncolumns; i++)
 	{
-		const char *name = table->wanted->columns[i].name;
 		int			old = OldColumn(table, i);
-		PlannedColumn *column = &table->columns[i];
 
 		if (old >= 0)
-			column->found = CatalogFindColumn(table->found, table->was->columns[old].name);
-		if (column->found == NULL && !IsLostColumn(table, name))
-			column->found = CatalogFindColumn(table->found, name);
+			table->columns[i].found = FindOldColumn(table, i, old);
+	}
+	for (int i = 0; i < table->wanted->ncolumns; i++)
+	{
+		PlannedColumn *column = &table->columns[i];
+
+		if (column->found == NULL)
+			column->found = FindNewColumn(plan, table, i);
 		if (column->found != NULL)
+		{
 			column->old_name = quote_identifier(column->found->name);
+			column->was_type = column->found->type;
+			column->was_required = column->found->not_null;
+		}
 	}
 }
 
@@ -244,7 +435,8 @@ PlanNewColumn(MigrationPlan *plan, PlannedTable *table, int number)
 	const DdlColumn *wanted = &table->wanted->columns[number];
 	PlannedColumn *column = &table->columns[number];
 
-	column->phase = IsLostColumn(table, wanted->name) ? PHASE_GATE : plan->phase;
+	column->phase = CatalogFindColumn(table->found, wanted->name) != NULL || IsLostColumn(table, wanted->name) ?
+		PHASE_GATE : plan->phase;
 	AddStep(plan, table, column->phase, STEP_ADD_COLUMN,
 			psprintf("ALTER TABLE %s ADD COLUMN %s %s", DdlTableName(table->wanted), quote_identifier(wanted->name), wanted->type),
 			psprintf("%s is new", PlaceOfColumn(table, wanted)));
@@ -254,19 +446,41 @@ PlanNewColumn(MigrationPlan *plan, PlannedTable *table, int number)
 	table->found->columns = lappend(table->found->columns, column->found);
 }
 
+/* Returns true if a column of the new schema has this name. */
+static bool
+IsWantedColumn(const DdlTable *table, const char *name)
+{
+	for (int i = 0; i < table->ncolumns; i++)
+		if (strcmp(table->columns[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+/* Plan another name for a column. */
+static void
+RenameColumn(MigrationPlan *plan, PlannedTable *table, int number, StepKind kind, const char *name, const char *reason)
+{
+	PlannedColumn *column = &table->columns[number];
+
+	AddStep(plan, table, PHASE_GATE, kind,
+			psprintf("ALTER TABLE %s RENAME COLUMN %s TO %s", DdlTableName(table->wanted),
+					 quote_identifier(column->found->name), quote_identifier(name)), reason);
+	column->found->name = pstrdup(name);
+	column->phase = PHASE_GATE;
+}
+
 /* Plan the new name of a column. */
 static void
 PlanColumnName(MigrationPlan *plan, PlannedTable *table, int number)
 {
 	const DdlColumn *wanted = &table->wanted->columns[number];
-	PlannedColumn *column = &table->columns[number];
+	const char *name = table->columns[number].found->name;
 
-	AddStep(plan, table, PHASE_GATE, STEP_RENAME_COLUMN,
-			psprintf("ALTER TABLE %s RENAME COLUMN %s TO %s", DdlTableName(table->wanted),
-					 quote_identifier(column->found->name), quote_identifier(wanted->name)),
-			psprintf("%s has another name", PlaceOfColumn(table, wanted)));
-	column->found->name = pstrdup(wanted->name);
-	column->phase = PHASE_GATE;
+	if (IsWantedColumn(table->wanted, name))
+		RenameColumn(plan, table, number, STEP_FREE_NAME, MigrationNameMeanwhile(plan, name),
+					 psprintf("another column gets the name of %s", PlaceOfColumn(table, wanted)));
+	RenameColumn(plan, table, number, STEP_RENAME_COLUMN, wanted->name,
+				 psprintf("%s has another name", PlaceOfColumn(table, wanted)));
 }
 
 /* Returns true if a view reads a column. */
@@ -323,7 +537,7 @@ PlanColumnType(MigrationPlan *plan, PlannedTable *table, int number)
 
 	column->lossy = !harmless && conversion.kind != CONVERSION_WIDER;
 	if (column->lossy && MigrationHasRows(table->old_name, "true"))
-		ProblemAt(plan->lost, MigrationName(table->wanted->schema, table->wanted->name, wanted->name),
+		ProblemAt(plan->losses, MigrationName(table->wanted->schema, table->wanted->name, wanted->name),
 				  "%s changes its type from %s to %s, and there are rows.", PlaceOfColumn(table, wanted),
 				  column->found->type, wanted->type);
 	if (column->lossy && column->found->not_null)
@@ -367,7 +581,7 @@ PlanColumnNull(MigrationPlan *plan, PlannedTable *table, int number)
 	MigrationHasRows(table->old_name, column->old_name != NULL ? psprintf("%s IS NULL", column->old_name) : "true");
 
 	if (lacking)
-		ProblemAt(plan->lost, MigrationName(table->wanted->schema, table->wanted->name, wanted->name),
+		ProblemAt(plan->losses, MigrationName(table->wanted->schema, table->wanted->name, wanted->name),
 				  "%s is required now, and there are rows without a value.", PlaceOfColumn(table, wanted));
 	if (lacking || (wanted->required && column->lossy))
 		PlanDeletedRows(plan, table, number);
@@ -410,9 +624,9 @@ PlanLostColumns(MigrationPlan *plan, PlannedTable *table)
 		const DdlColumn *was = &table->was->columns[i];
 		CatalogColumn *found = CatalogFindColumn(table->found, was->name);
 
-		if (SchemaDiffKeepsColumn(table->diff, i) || found == NULL)
+		if (SchemaDiffKeepsColumn(table->diff, i) || found == NULL || IsTakenColumn(table, found))
 			continue;
-		ProblemAt(plan->lost, MigrationName(table->was->schema, table->was->name, was->name),
+		ProblemAt(plan->losses, MigrationName(table->was->schema, table->was->name, was->name),
 				  HoldsOther(table, i) ? "%s refers to another resource." : "%s is removed.", PlaceOfColumn(table, was));
 		AddStep(plan, table, PHASE_GATE, STEP_DROP_COLUMN,
 				psprintf("ALTER TABLE %s DROP COLUMN %s", DdlTableName(table->wanted), quote_identifier(was->name)),
@@ -423,33 +637,27 @@ PlanLostColumns(MigrationPlan *plan, PlannedTable *table)
 	}
 }
 
-/* Returns true if two comments are equal; there may be none. */
-static bool
-SameComment(const char *found, const char *wanted)
-{
-	return found != NULL && strcmp(found, wanted) == 0;
-}
-
 /* Plan the columns of a table that is there. */
 static void
 PlanColumns(MigrationPlan *plan, PlannedTable *table)
 {
-	MatchColumns(table);
+	MatchColumns(plan, table);
 	PlanLostColumns(plan, table);
+	for (int i = 0; i < table->wanted->ncolumns; i++)
+		if (table->columns[i].found == NULL)
+			PlanNewColumn(plan, table, i);
 	for (int i = 0; i < table->wanted->ncolumns; i++)
 	{
 		const DdlColumn *wanted = &table->wanted->columns[i];
 		PlannedColumn *column = &table->columns[i];
 
-		if (column->found == NULL)
-			PlanNewColumn(plan, table, i);
 		if (strcmp(column->found->name, wanted->name) != 0)
 			PlanColumnName(plan, table, i);
 		if (strcmp(column->found->type, wanted->type) != 0)
 			PlanColumnType(plan, table, i);
 		if (column->found->not_null != wanted->required)
 			PlanColumnNull(plan, table, i);
-		if (!SameComment(column->found->comment, wanted->comment))
+		if (!CatalogSameComment(column->found->comment, wanted->comment))
 			PlanColumnComment(plan, table, i);
 	}
 }
@@ -458,7 +666,7 @@ PlanColumns(MigrationPlan *plan, PlannedTable *table)
 static void
 PlanTableComment(MigrationPlan *plan, PlannedTable *table)
 {
-	if (!SameComment(table->found->comment, table->wanted->comment))
+	if (!CatalogSameComment(table->found->comment, table->wanted->comment))
 		AddStep(plan, table, plan->phase, STEP_COMMENT,
 				psprintf("COMMENT ON TABLE %s IS %s", DdlTableName(table->wanted), quote_literal_cstr(table->wanted->comment)),
 				psprintf("%s is what the table holds", table->wanted->comment));
@@ -468,7 +676,6 @@ PlanTableComment(MigrationPlan *plan, PlannedTable *table)
 static void
 PlanNewTable(MigrationPlan *plan, const PlannedTable *table)
 {
-	bool		replaces = CatalogFind(plan->catalog, table->wanted->schema, table->wanted->name) != NULL;
 	ListCell   *cell;
 
 	foreach(cell, plan->ddl->statements)
@@ -476,7 +683,7 @@ PlanNewTable(MigrationPlan *plan, const PlannedTable *table)
 		const DdlStatement *statement = lfirst(cell);
 
 		if (statement->table == table->wanted)
-			MigrationStepAdd(&plan->steps, replaces ? PHASE_GATE : plan->phase,
+			MigrationStepAdd(&plan->steps, plan->phase,
 							 statement->late ? STEP_ADD_KEY : STEP_CREATE_TABLE, statement->sql,
 							 psprintf("%s is new", table->wanted->comment))->creates_table = statement->creates_table;
 	}
@@ -529,313 +736,6 @@ PlanSchemas(MigrationPlan *plan)
 	}
 }
 
-/* Returns the planned table of a name. */
-static const PlannedTable *
-FindPlanned(const MigrationPlan *plan, const TableModel *model)
-{
-	ListCell   *cell;
-
-	foreach(cell, plan->tables)
-	{
-		const PlannedTable *table = lfirst(cell);
-
-		if (strcmp(table->wanted->name, model->name) == 0 && strcmp(table->wanted->schema, model->schema) == 0)
-			return table;
-	}
-	elog(ERROR, "table \"%s.%s\" is not planned", model->schema, model->name);
-}
-
-/* Returns true if a view reads just the wanted columns of a subclass; counts them. */
-static bool
-ReadsBranch(const MigrationPlan *plan, const CatalogTable *found, const DdlView *view, const DdlBranch *branch, int *count)
-{
-	const PlannedTable *table = FindPlanned(plan, branch->table);
-
-	for (int i = 0; i < view->ncolumns; i++)
-	{
-		const CatalogColumn *column = table->found == NULL ? NULL : table->columns[branch->columns[i]].found;
-
-		if (column == NULL || !CatalogViewUses(found, table->found->oid, column->number))
-			return false;
-		(*count)++;
-	}
-	return !SchemaDiffIsRenamed(table->resource);
-}
-
-/* Returns true if a view has the wanted columns and reads those of the wanted tables. */
-static bool
-IsViewCurrent(const MigrationPlan *plan, const CatalogTable *found, const DdlView *view)
-{
-	const TableModel *columns = &view->entry->model->tables[0];
-	int			count = 0;
-
-	if (list_length(found->columns) != view->ncolumns + 1)
-		return false;
-	for (int i = 0; i < view->ncolumns; i++)
-		if (strcmp(((CatalogColumn *) list_nth(found->columns, i))->name, columns->columns[i].name) != 0)
-			return false;
-	for (int i = 0; i < view->nbranches; i++)
-		if (!ReadsBranch(plan, found, view, &view->branches[i], &count))
-			return false;
-	return count == list_length(found->uses);
-}
-
-/* Returns true if a view reads a column that is dropped or changes its type. */
-static bool
-IsInTheWay(const MigrationPlan *plan, const CatalogTable *view)
-{
-	ListCell   *cell;
-
-	foreach(cell, plan->disturbed)
-	{
-		const CatalogUse *use = lfirst(cell);
-
-		if (CatalogViewUses(view, use->table, use->column))
-			return true;
-	}
-	return false;
-}
-
-/*
- * Returns true if the columns of a view stay the same, whatever it reads them from.
- * A view over texts of different lengths has none of these lengths.
- */
-static bool
-KeepsColumns(const CatalogTable *found, const DdlView *view)
-{
-	const TableModel *columns = &view->entry->model->tables[0];
-
-	if (list_length(found->columns) != view->ncolumns + 1)
-		return false;
-	for (int i = 0; i < view->ncolumns; i++)
-	{
-		const CatalogColumn *column = list_nth(found->columns, i);
-
-		if (strcmp(column->name, columns->columns[i].name) != 0)
-			return false;
-		for (int j = 0; j < view->nbranches; j++)
-			if (strcmp(column->type, DdlColumnType(&view->branches[j].table->columns[view->branches[j].columns[i]])) != 0)
-				return false;
-	}
-	return true;
-}
-
-/* Plan to drop a view. */
-static void
-PlanDroppedView(MigrationPlan *plan, const CatalogTable *view, const char *reason)
-{
-	MigrationStepAdd(&plan->steps, PHASE_GATE, STEP_DROP_VIEW, psprintf("DROP VIEW %s", CatalogTableName(view)), reason);
-}
-
-/* Plan the view of an abstract resource. */
-static void
-PlanView(MigrationPlan *plan, const DdlView *view)
-{
-	const CatalogTable *found = CatalogFind(plan->catalog, view->schema, view->name);
-	bool		drop = found != NULL && IsInTheWay(plan, found);
-	char	   *reason = psprintf("the view of %s reads other columns", view->entry->place);
-
-	if (found != NULL && !drop && IsViewCurrent(plan, found, view))
-		return;
-	if (found != NULL && !KeepsColumns(found, view))
-		drop = true;
-	if (drop)
-		PlanDroppedView(plan, found, reason);
-	MigrationStepAdd(&plan->steps, PHASE_GATE, STEP_CREATE_VIEW, DdlViewSql(view, found != NULL && !drop), reason);
-	if (found == NULL || drop || !SameComment(found->comment, view->comment))
-		MigrationStepAdd(&plan->steps, PHASE_GATE, STEP_COMMENT, DdlViewCommentSql(view), reason);
-}
-
-/* Plan the views. */
-static void
-PlanViews(MigrationPlan *plan)
-{
-	ListCell   *cell;
-
-	foreach(cell, plan->ddl->views)
-		PlanView(plan, lfirst(cell));
-}
-
-/* Returns true if the new schema has a view of this name. */
-static bool
-HasViewNamed(const MigrationPlan *plan, const char *schema, const char *name)
-{
-	ListCell   *cell;
-
-	foreach(cell, plan->ddl->views)
-	{
-		const DdlView *view = lfirst(cell);
-
-		if (strcmp(view->name, name) == 0 && strcmp(view->schema, schema) == 0)
-			return true;
-	}
-	return false;
-}
-
-/* Plan to drop the views of the old schema that the new one does not have. */
-static void
-PlanLostViews(MigrationPlan *plan)
-{
-	ListCell   *cell;
-
-	foreach(cell, plan->diff->before->entries)
-	{
-		const ModelEntry *entry = lfirst(cell);
-		const TableModel *view = entry->model->kind == RESOURCE_ABSTRACT && entry->model->ntables > 0 ?
-		&entry->model->tables[0] : NULL;
-		const CatalogTable *found = view == NULL ? NULL : CatalogFind(plan->catalog, view->schema, view->name);
-
-		if (found != NULL && found->kind == RELKIND_VIEW && !HasViewNamed(plan, view->schema, view->name))
-			PlanDroppedView(plan, found, psprintf("%s is removed", entry->place));
-	}
-}
-
-/* Add a table to a list of tables to drop, if it is there. */
-static void
-AppendDropped(const MigrationPlan *plan, StringInfo list, const char *schema, const char *name)
-{
-	const CatalogTable *found = CatalogFind(plan->catalog, schema, name);
-
-	if (found != NULL && found->kind == RELKIND_RELATION)
-		appendStringInfo(list, "%s%s", list->len > 0 ? ", " : "", CatalogTableName(found));
-}
-
-/*
- * Plan to drop the tables that the new schema does not have, in one statement,
- * because they may refer to each other.
- */
-static void
-PlanLostTables(MigrationPlan *plan)
-{
-	StringInfoData list;
-	ListCell   *cell;
-
-	initStringInfo(&list);
-	foreach(cell, plan->diff->resources)
-	{
-		const ResourceDiff *resource = lfirst(cell);
-		const ResourceModel *model = resource->before == NULL ? NULL : resource->before->model;
-
-		for (int i = 0; HasTables(resource->before) && i < model->ntables; i++)
-			if (!SchemaDiffKeepsTable(resource, &model->tables[i]))
-				AppendDropped(plan, &list, model->tables[i].schema, model->tables[i].name);
-		if (model != NULL && model->kind == RESOURCE_ABSTRACT && resource->after == NULL)
-			AppendDropped(plan, &list, model->member_schema, model->member_table);
-	}
-	if (list.len > 0)
-		MigrationStepAdd(&plan->steps, PHASE_GATE, STEP_DROP_TABLE, psprintf("DROP TABLE %s", list.data),
-						 "the new schema has no such tables");
-}
-
-/* Returns a condition on the names of a resource: ($project, $resource). */
-static char *
-NamesOf(const ModelEntry *entry)
-{
-	return psprintf("(%s, %s)", quote_literal_cstr(entry->model->project), quote_literal_cstr(entry->model->resource));
-}
-
-/*
- * Plan to delete the documents of resources that the new schema does not have, in one
- * statement, because they may refer to each other.
- */
-static void
-PlanDeletedDocuments(MigrationPlan *plan)
-{
-	StringInfoData names;
-	ListCell   *cell;
-
-	initStringInfo(&names);
-	foreach(cell, plan->diff->resources)
-	{
-		const ResourceDiff *resource = lfirst(cell);
-
-		if (resource->after == NULL && resource->before->model->kind != RESOURCE_ABSTRACT)
-			appendStringInfo(&names, "%s%s", names.len > 0 ? ", " : "", NamesOf(resource->before));
-	}
-	if (names.len > 0)
-		MigrationStepAdd(&plan->steps, PHASE_GATE, STEP_DELETE_DOCUMENTS,
-						 psprintf("DELETE FROM dms.Document WHERE (ProjectName, ResourceName) IN (%s)", names.data),
-						 "the new schema has no such resources")->writes = true;
-}
-
-/* Plan an UPDATE of the names of a resource in a core table. */
-static void
-PlanNames(MigrationPlan *plan, const ResourceDiff *resource, const char *table)
-{
-	MigrationStepAdd(&plan->steps, PHASE_GATE, STEP_WRITE_NAMES,
-					 psprintf("UPDATE %s SET (ProjectName, ResourceName) = %s WHERE (ProjectName, ResourceName) = %s", table,
-							  NamesOf(resource->after), NamesOf(resource->before)),
-					 psprintf("%s was %s", resource->after->place, resource->before->place))->writes = true;
-}
-
-/* Plan the names of a resource that has other names in the new schema. */
-static void
-PlanResourceNames(MigrationPlan *plan, const ResourceDiff *resource)
-{
-	if (resource->after->model->kind != RESOURCE_ABSTRACT)
-		PlanNames(plan, resource, "dms.Document");
-	PlanNames(plan, resource, "dms.ReferentialIdentity");
-	if (resource->after->model->kind == RESOURCE_DESCRIPTOR)
-		MigrationStepAdd(&plan->steps, PHASE_GATE, STEP_WRITE_NAMES,
-						 psprintf("UPDATE dms.Descriptor SET Discriminator = %s WHERE Discriminator = %s",
-								  quote_literal_cstr(psprintf("%s:%s", resource->after->model->project, resource->after->model->resource)),
-								  quote_literal_cstr(psprintf("%s:%s", resource->before->model->project, resource->before->model->resource))),
-						 psprintf("%s was %s", resource->after->place, resource->before->place))->writes = true;
-}
-
-/* Plan to delete the identities of documents under the name of a superclass that they do not have any more. */
-static void
-PlanLostAlias(MigrationPlan *plan, const ResourceDiff *resource)
-{
-	const ResourceModel *before = resource->before->model;
-	const TableModel *root = &resource->after->model->tables[0];
-
-	MigrationStepAdd(&plan->steps, PHASE_GATE, STEP_WRITE_NAMES,
-					 psprintf("DELETE FROM dms.ReferentialIdentity WHERE (ProjectName, ResourceName) = (%s, %s)"
-							  " AND DocumentId IN (SELECT documentid FROM %s)", quote_literal_cstr(before->superclass_project),
-							  quote_literal_cstr(before->superclass_resource), quote_qualified_identifier(root->schema, root->name)),
-					 psprintf("%s has another superclass", resource->after->place))->writes = true;
-}
-
-/* Plan what happens to the documents of resources that are removed or renamed. */
-static void
-PlanDocuments(MigrationPlan *plan)
-{
-	ListCell   *cell;
-
-	PlanDeletedDocuments(plan);
-	foreach(cell, plan->diff->resources)
-	{
-		const ResourceDiff *resource = lfirst(cell);
-
-		if (resource->before == NULL || resource->after == NULL)
-			continue;
-		if (resource->before->model->superclass_resource != NULL && !SchemaDiffSameSuperclass(plan->diff, resource))
-			PlanLostAlias(plan, resource);
-		if (SchemaDiffIsRenamed(resource))
-			PlanResourceNames(plan, resource);
-	}
-}
-
-/* Plan the functions of the triggers on dms.Document, which name the tables of all resources. */
-static void
-PlanFunctions(MigrationPlan *plan, List *trigger_statements)
-{
-	static const char *const names[] = {"document_after_delete", "document_after_truncate"};
-	ListCell   *cell;
-
-	foreach(cell, trigger_statements)
-	{
-		const char *sql = ((DdlStatement *) lfirst(cell))->sql;
-
-		for (Size i = 0; i < lengthof(names); i++)
-			if (strstr(sql, psprintf("CREATE OR REPLACE FUNCTION dms.%s()", names[i])) == sql &&
-				!CatalogHasFunction(sql, names[i]))
-				MigrationStepAdd(&plan->steps, PHASE_GATE, STEP_CREATE_FUNCTION, sql,
-								 "the triggers on dms.Document name the tables of all resources");
-	}
-}
-
 /*
  * Plan what has to be done in the database, in the active snapshot.  The statements
  * of the triggers are those of dms_internal.trigger_ddl().
@@ -847,20 +747,19 @@ MigrationPlanMake(const SchemaDiff *diff, const DdlPlan *ddl, List *trigger_stat
 
 	plan->diff = diff;
 	plan->ddl = ddl;
-	plan->lost = ProblemNew(PROBLEM_SCHEMA_REFUSED);
+	plan->losses = ProblemNew(PROBLEM_SCHEMA_REFUSED);
 	plan->obstacles = ProblemNew(PROBLEM_STORE_UNSAFE);
 	plan->catalog = ReadCatalog(diff);
 	PlanSchemas(plan);
+	MigrationNamesCollect(plan);
 	MatchTables(plan);
 	if (plan->obstacles->count > 0)
 		ProblemRaise(plan->obstacles, "tables of the store are missing or are no tables");
 	MigrationFindLosses(plan);
+	PlanDroppedTables(plan);
 	PlanTables(plan);
-	PlanViews(plan);
-	PlanLostViews(plan);
-	PlanLostTables(plan);
-	PlanDocuments(plan);
-	PlanFunctions(plan, trigger_statements);
+	MigrationPlanViews(plan);
+	MigrationPlanDocuments(plan, trigger_statements);
 	MigrationFindWork(plan);
 	MigrationStepsSort(&plan->steps);
 	return plan;

@@ -11,12 +11,15 @@
 #include "schema/ddl.h"
 #include "schema/migrationsteps.h"
 #include "schema/schemadiff.h"
+#include "utils/hsearch.h"
 
 /* A column of the new schema, and what is there of it. */
 typedef struct PlannedColumn
 {
 	CatalogColumn *found;		/* or what it will be like once it is added */
 	const char *old_name;		/* NULL: it is not there */
+	const char *was_type;		/* as it is there; NULL: it is not */
+	bool		was_required;
 	MigrationPhase phase;		/* the first in which it is there as wanted */
 	bool		lossy;			/* values may not fit into its type */
 } PlannedColumn;
@@ -30,6 +33,7 @@ typedef struct PlannedTable
 	const TableDiff *diff;		/* NULL: a table of members */
 	CatalogTable *found;		/* NULL: to be created */
 	const char *old_schema;		/* of what is there */
+	const char *old_table;
 	const char *old_name;		/* with the schema, quoted as necessary */
 	PlannedColumn *columns;		/* as those of wanted; NULL: to be created */
 	List	   *dropped;		/* names of columns that are */
@@ -52,12 +56,18 @@ typedef struct MigrationPlan
 	const DdlPlan *ddl;
 	Catalog    *catalog;
 	List	   *tables;			/* PlannedTable */
+	List	   *dropped;		/* CatalogTable: described by the old schema
+								 * alone */
+	List	   *deleted;		/* ResourceDiff: with all documents */
+	HTAB	   *names_wanted;	/* see migrationnames.c */
+	HTAB	   *names_there;
+	int			names_given;
 	List	   *disturbed;		/* CatalogUse: columns that views must not
 								 * read */
 	List	   *work;			/* MigrationWork */
 	bool		members;		/* superclasses change */
 	MigrationSteps steps;
-	Problem    *lost;			/* what would be lost */
+	Problem    *losses;			/* what would be lost */
 	Problem    *obstacles;		/* what makes the change impossible */
 	MigrationPhase phase;		/* the first in which tables have the names of
 								 * the new schema */

@@ -25,11 +25,13 @@ typedef enum StepKind
 	STEP_DROP_KEY,
 	STEP_DELETE_DOCUMENTS,		/* by the triggers of the old schema */
 	STEP_DROP_INDEX,
+	STEP_DROP_TABLE,
+	STEP_FREE_TABLE_NAME,		/* that another table gets */
 	STEP_RENAME_TABLE,
+	STEP_DROP_COLUMN,
+	STEP_FREE_NAME,				/* of a column, key or index */
 	STEP_RENAME_COLUMN,
 	STEP_RENAME_KEY,
-	STEP_DROP_COLUMN,
-	STEP_DROP_TABLE,
 	STEP_CREATE_TABLE,
 	STEP_ADD_COLUMN,
 	STEP_CHANGE_TYPE,
@@ -41,6 +43,7 @@ typedef enum StepKind
 	STEP_ADD_KEY,
 	STEP_VALIDATE_KEY,
 	STEP_CREATE_VIEW,
+	STEP_GRANT,
 	STEP_COMMENT,
 	STEP_RECOMPUTE
 } StepKind;
@@ -57,6 +60,8 @@ typedef struct MigrationStep
 	const char *reason;
 	Oid			table;			/* that it changes, and that was there; or
 								 * invalid */
+	Oid			target;			/* of a foreign key that it adds or validates;
+								 * or invalid */
 	bool		creates_table;
 	bool		writes;			/* rows, by a plain statement */
 } MigrationStep;

@@ -7,10 +7,14 @@
  * An etag stands for one representation.  So a document whose representation differs
  * under the new schema gets another one.  Queries of these documents are written
  * here; they run before anything is changed.
+ *
+ * An operator may have run steps by hand that lose values.  Nobody knows any more
+ * which documents had them, so all that could have had are taken.
  */
 #include "postgres.h"
 
 #include "miscadmin.h"
+#include "schema/conversion.h"
 #include "schema/migrationloss.h"
 #include "schema/migrationwork.h"
 #include "utils/builtins.h"
@@ -59,9 +63,38 @@ SamePlace(const char *before, const char *before_scope, const char *after, const
 	return strcmp(before + strlen(before_scope), after + strlen(after_scope)) == 0;
 }
 
+/* Add all documents of the resource. */
+static void
+AddAll(const MigrationPlan *plan, MigrationWork *work)
+{
+	ListCell   *cell;
+
+	foreach(cell, plan->tables)
+	{
+		const PlannedTable *table = lfirst(cell);
+
+		if (table->resource == work->resource && table->wanted->number == 0 && table->found != NULL)
+			AddBumped(work, table, "true");
+	}
+}
+
+/* Returns true if values may have been lost when the type of a column was changed by hand. */
+static bool
+WasLossy(const PlannedTable *table, int number, const ColumnModel *before, const ColumnModel *after)
+{
+	const char *type = DdlColumnType(before);
+	Conversion	conversion;
+
+	if (before->reference >= 0 || strcmp(type, DdlColumnType(after)) == 0 ||
+		strcmp(type, table->columns[number].was_type) == 0)
+		return false;
+	conversion = ConversionOf("", &before->value, &after->value);
+	return conversion.kind != CONVERSION_HARMLESS && conversion.kind != CONVERSION_WIDER;
+}
+
 /* Look at a column that both schemas have. */
 static void
-WorkOnColumn(MigrationWork *work, const PlannedTable *table, int number, int old)
+WorkOnColumn(const MigrationPlan *plan, MigrationWork *work, const PlannedTable *table, int number, int old)
 {
 	const TableDiff *diff = table->diff;
 	const ColumnModel *before = &diff->before->columns[old];
@@ -74,7 +107,14 @@ WorkOnColumn(MigrationWork *work, const PlannedTable *table, int number, int old
 
 	if (column->old_name == NULL)
 		return;
-	if (moved || column->lossy || (was != NULL && !SameMembers(was, is)))
+	if (WasLossy(table, number, before, after))
+	{
+		AddAll(plan, work);
+		work->edges |= table->wanted->number > 0;
+		if (diff->after->kind == TABLE_ROOT && after->identity)
+			work->identities = work->reads_otherwise = true;
+	}
+	else if (moved || column->lossy || (was != NULL && !SameMembers(was, is)))
 		AddBumped(work, table, psprintf("%s IS NOT NULL", column->old_name));
 	if (was != NULL)
 		work->edges |= was->edge_source_id != is->edge_source_id || was->identity != is->identity;
@@ -116,10 +156,10 @@ WorkOnLostColumns(MigrationWork *work, const PlannedTable *table)
 	{
 		const char *name = table->was->columns[i].name;
 
-		if (SchemaDiffKeepsColumn(table->diff, i) || !IsDropped(table, name))
+		if (SchemaDiffKeepsColumn(table->diff, i))
 			continue;
 		work->edges |= table->diff->before->columns[i].reference >= 0;
-		AddBumped(work, table, psprintf("%s IS NOT NULL", quote_identifier(name)));
+		AddBumped(work, table, IsDropped(table, name) ? psprintf("%s IS NOT NULL", quote_identifier(name)) : "true");
 	}
 }
 
@@ -137,16 +177,29 @@ IsMoved(const PlannedTable *table, const MigrationWork *work)
 					  diff->after->scope_path, after->tables[diff->after->parent].scope_path);
 }
 
+/* Returns true if a column of the table became required by hand, and rows may have been deleted for it. */
+static bool
+LostRows(const PlannedTable *table)
+{
+	const TableDiff *diff = table->diff;
+
+	for (int i = diff->after->nkeys; i < table->wanted->ncolumns; i++)
+		if (diff->after->columns[i].required && table->columns[i].was_required &&
+			(diff->columns[i] < 0 || !diff->before->columns[diff->columns[i]].required))
+			return true;
+	return false;
+}
+
 /* Look at a table that both schemas have. */
 static void
-WorkOnTable(MigrationWork *work, const PlannedTable *table)
+WorkOnTable(const MigrationPlan *plan, MigrationWork *work, const PlannedTable *table)
 {
 	for (int i = table->diff->after->nkeys; i < table->wanted->ncolumns; i++)
 	{
 		int			old = table->diff->columns[i];
 
 		if (old >= 0)
-			WorkOnColumn(work, table, i, old);
+			WorkOnColumn(plan, work, table, i, old);
 		else
 			WorkOnNewColumn(work, table, i);
 	}
@@ -154,6 +207,27 @@ WorkOnTable(MigrationWork *work, const PlannedTable *table)
 	if (IsMoved(table, work) || (table->loses_rows && table->wanted->number > 0))
 		AddBumped(work, table, "true");
 	work->edges |= table->loses_rows && table->wanted->number > 0;
+	if (table->wanted->number > 0 && LostRows(table))
+	{
+		work->edges = true;
+		AddAll(plan, work);
+	}
+}
+
+/* Returns true if a table of the old schema is there and is dropped. */
+static bool
+IsDroppedTable(const MigrationPlan *plan, const TableModel *table)
+{
+	ListCell   *cell;
+
+	foreach(cell, plan->dropped)
+	{
+		const CatalogTable *found = lfirst(cell);
+
+		if (strcmp(found->name, table->name) == 0 && strcmp(found->schema, table->schema) == 0)
+			return true;
+	}
+	return false;
 }
 
 /* Look at the tables of the old schema that are dropped. */
@@ -166,12 +240,15 @@ WorkOnLostTables(const MigrationPlan *plan, MigrationWork *work)
 	{
 		const TableModel *table = &before->tables[i];
 
-		if (SchemaDiffKeepsTable(work->resource, table) || CatalogFind(plan->catalog, table->schema, table->name) == NULL)
+		if (SchemaDiffKeepsTable(work->resource, table))
 			continue;
 		work->edges = true;
-		work->bumped = lappend(work->bumped,
-							   psprintf("SELECT %s FROM %s", quote_identifier(table->columns[0].name),
-										quote_qualified_identifier(table->schema, table->name)));
+		if (IsDroppedTable(plan, table))
+			work->bumped = lappend(work->bumped,
+								   psprintf("SELECT %s FROM %s", quote_identifier(table->columns[0].name),
+											quote_qualified_identifier(table->schema, table->name)));
+		else
+			AddAll(plan, work);
 	}
 }
 
@@ -217,7 +294,7 @@ WorkOnResource(MigrationPlan *plan, MigrationWork *work)
 		const PlannedTable *table = lfirst(cell);
 
 		if (table->resource == resource && table->found != NULL && table->was != NULL && table->diff != NULL)
-			WorkOnTable(work, table);
+			WorkOnTable(plan, work, table);
 	}
 	WorkOnLostTables(plan, work);
 }

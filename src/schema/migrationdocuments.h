@@ -1,0 +1,15 @@
+/*
+ * migrationdocuments.h
+ *		Documents whose resources the new schema does not have, or has under other
+ *		names.
+ */
+#ifndef DMS_MIGRATIONDOCUMENTS_H
+#define DMS_MIGRATIONDOCUMENTS_H
+
+#include "postgres.h"
+
+#include "schema/migrationplan.h"
+
+extern void MigrationPlanDocuments(MigrationPlan *plan, List *trigger_statements);
+
+#endif							/* DMS_MIGRATIONDOCUMENTS_H */
