@@ -17,6 +17,7 @@ typedef struct Representation
 	uuid_t		id;
 	int64_t		etag;			/* 0 if the entry is free */
 	uuid_t		hash;
+	bool		kept;			/* there is a version */
 } Representation;
 
 typedef struct Promise
@@ -25,6 +26,9 @@ typedef struct Promise
 	bool		used;
 	bool		deleting;		/* a session tried to delete it */
 	bool		deleted;		/* the delete was acknowledged */
+	bool		restoring;		/* a session tried to restore it */
+	bool		gone;			/* its last version records a deletion */
+	int64_t		last;			/* its last version */
 	int64_t		etag;			/* the highest that was acknowledged */
 } Promise;
 
@@ -76,21 +80,32 @@ grow_seen(void)
 	free(old);
 }
 
+/* Take the etag and the hash of a representation; returns false if it has no etag. */
+static bool
+take_representation(const char *uuid, const char *body, Representation *taken)
+{
+	const char *at = strstr(body, "\"_etag\"");
+
+	memset(taken, 0, sizeof(Representation));
+	if (at == NULL || sscanf(at, "\"_etag\"%*[ :\"]%ld", &taken->etag) != 1)
+	{
+		finding("document %s has no etag: %s", uuid, body);
+		return false;
+	}
+	uuid_parse(uuid, taken->id);
+	uuid_generate_md5(taken->hash, taken->id, body, strlen(body));
+	return true;
+}
+
 /* Check that an etag has one representation, the same for all readers. */
 void
 seen_representation(const char *uuid, const char *body)
 {
-	const char *at = strstr(body, "\"_etag\"");
 	Representation new;
 	Representation *known;
 
-	if (at == NULL || sscanf(at, "\"_etag\"%*[ :\"]%ld", &new.etag) != 1)
-	{
-		finding("document %s has no etag: %s", uuid, body);
+	if (!take_representation(uuid, body, &new))
 		return;
-	}
-	uuid_parse(uuid, new.id);
-	uuid_generate_md5(new.hash, new.id, body, strlen(body));
 	pthread_mutex_lock(&mutex);
 	grow_seen();
 	known = find_seen(new.id, new.etag);
@@ -183,9 +198,18 @@ acknowledge_delete(const char *uuid)
 	pthread_mutex_unlock(&mutex);
 }
 
-/* Choose a document that was written at any time. */
+/* Record that a restore was tried: from now on a deleted document may be there. */
+void
+restoring(const char *uuid)
+{
+	pthread_mutex_lock(&mutex);
+	promise(uuid)->restoring = true;
+	pthread_mutex_unlock(&mutex);
+}
+
+/* Choose a document that was written at any time, also one that was deleted if that is wanted. */
 bool
-any_uuid(Random *random, char *uuid)
+any_uuid(Random *random, bool deleted, char *uuid)
 {
 	bool		found = false;
 
@@ -194,7 +218,7 @@ any_uuid(Random *random, char *uuid)
 	{
 		Promise    *p = &promises[draw(random, (uint32_t) promises_size)];
 
-		found = p->used && !p->deleted;
+		found = p->used && (deleted || !p->deleted);
 		if (found)
 			uuid_unparse_lower(p->id, uuid);
 	}
@@ -216,7 +240,7 @@ check_promise(PGconn *conn, const Promise *p)
 	if (PQresultStatus(result) != PGRES_TUPLES_OK)
 		die("%s", PQerrorMessage(conn));
 	there = PQntuples(result) == 1;
-	if (there && p->deleted)
+	if (there && p->deleted && !p->restoring)
 		finding("document %s is there, although its delete was acknowledged", uuid);
 	if (!there && !p->deleting)
 		finding("document %s is gone, although nobody deleted it", uuid);
@@ -232,4 +256,63 @@ check_acknowledged(PGconn *conn)
 	for (size_t i = 0; i < promises_size; i++)
 		if (promises[i].used)
 			check_promise(conn, &promises[i]);
+}
+
+/* Check that a version is what readers got who read the document with its number. */
+void
+seen_version(const char *uuid, long number, const char *body)
+{
+	Representation version;
+	Representation *known;
+
+	if (!take_representation(uuid, body, &version))
+		return;
+	if (version.etag != number)
+		finding("version %ld of document %s has etag %ld", number, uuid, (long) version.etag);
+	if (nseen == 0)
+		return;
+	known = find_seen(version.id, version.etag);
+	known->kept = known->etag != 0;
+	if (known->kept && uuid_compare(known->hash, version.hash) != 0)
+		finding("version %ld of document %s is not what was read: %s", number, uuid, body);
+}
+
+/* Record the last version of a document. */
+void
+seen_last_version(const char *uuid, long number, bool deleted)
+{
+	Promise    *found = promise(uuid);
+
+	found->last = number;
+	found->gone = deleted;
+}
+
+/* Check a document that was written against its last version. */
+static void
+check_last_version(const Promise *p)
+{
+	char		uuid[37];
+
+	uuid_unparse_lower(p->id, uuid);
+	if (p->etag > p->last)
+		finding("document %s was written with etag %ld, and its last version is %ld", uuid, (long) p->etag, (long) p->last);
+	if (p->deleted && !p->restoring && !p->gone)
+		finding("document %s was deleted, and its last version is %ld", uuid, (long) p->last);
+}
+
+/* Check that everything that was read or acknowledged has a version; all versions were seen. */
+void
+check_seen_versions(void)
+{
+	for (size_t i = 0; i < seen_size; i++)
+		if (seen[i].etag != 0 && !seen[i].kept)
+		{
+			char		uuid[37];
+
+			uuid_unparse_lower(seen[i].id, uuid);
+			finding("document %s was read with etag %ld, of which there is no version", uuid, (long) seen[i].etag);
+		}
+	for (size_t i = 0; i < promises_size; i++)
+		if (promises[i].used)
+			check_last_version(&promises[i]);
 }

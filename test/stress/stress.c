@@ -161,6 +161,8 @@ deploy(PGconn *conn)
 	PQclear(result);
 	must(conn, read_file(options.views));
 	set_up(conn);
+	if (options.history)
+		keep_versions(conn);
 }
 
 /* Find out whether the deployed schema allows renaming schools. */
@@ -193,6 +195,7 @@ usage(void)
 		   "  --crashes             lost connections are expected; wait for the server\n"
 		   "  --batches             instead: a few documents, written in calls that refer to\n"
 		   "                        each other, while they are renamed\n"
+		   "  --history             versions are kept, and documents restored\n"
 		   "  --until-finding       stop at the first finding\n"
 		   "  --hub                 instead: 8 sessions refer to a section, while it is\n"
 		   "                        renamed, and 8 to another, while it is deleted\n\n"
@@ -210,7 +213,7 @@ parse(int argc, char **argv)
 		{"seconds", required_argument, NULL, 't'}, {"transactions", required_argument, NULL, 'n'},
 		{"seed", required_argument, NULL, 'r'}, {"crashes", no_argument, NULL, 'x'},
 		{"single", no_argument, NULL, 'o'}, {"batches", no_argument, NULL, 'm'},
-		{"until-finding", no_argument, NULL, 'u'},
+		{"history", no_argument, NULL, 'k'}, {"until-finding", no_argument, NULL, 'u'},
 		{"hub", no_argument, NULL, 'b'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}
 	};
 	int			option;
@@ -248,6 +251,9 @@ parse(int argc, char **argv)
 				break;
 			case 'm':
 				options.batches = true;
+				break;
+			case 'k':
+				options.history = true;
 				break;
 			case 'u':
 				options.until_finding = true;
@@ -337,6 +343,8 @@ main(int argc, char **argv)
 		finding("the last check did not end: %s", PQerrorMessage(conn));
 	check_indexes(conn);
 	check_acknowledged(conn);
+	if (options.history)
+		check_versions(conn);
 	PQfinish(conn);
 	if (!options.hub)
 	{

@@ -63,6 +63,7 @@ typedef struct Options
 	bool		crashes;		/* lost connections are expected */
 	bool		hub;
 	bool		batches;		/* calls that write several documents, and renames */
+	bool		history;		/* keep versions, and restore documents */
 	bool		until_finding;	/* stop at the first finding */
 } Options;
 
@@ -70,7 +71,7 @@ typedef struct Options
 
 typedef enum Verb
 {
-	UPSERT, UPDATE, BATCH, DELETE, READ, NVERBS
+	UPSERT, UPDATE, BATCH, DELETE, RESTORE, READ, NVERBS
 } Verb;
 
 typedef enum Outcome
@@ -128,10 +129,18 @@ extern void set_up(PGconn *conn);
 extern void seen_representation(const char *uuid, const char *body);
 extern void acknowledge(const char *uuid, const char *etag);
 extern void deleting(const char *uuid);
+extern void restoring(const char *uuid);
 extern void acknowledge_delete(const char *uuid);
-extern bool any_uuid(Random *random, char *uuid);
+extern bool any_uuid(Random *random, bool deleted, char *uuid);
 extern void check_acknowledged(PGconn *conn);
 extern long representations_seen(void);
+extern void seen_version(const char *uuid, long number, const char *body);
+extern void seen_last_version(const char *uuid, long number, bool deleted);
+extern void check_seen_versions(void);
+
+/* versions.c */
+extern void keep_versions(PGconn *conn);
+extern void check_versions(PGconn *conn);
 
 /* work.c */
 extern void *work(void *argument);

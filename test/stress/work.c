@@ -13,7 +13,7 @@
 
 #define MAX_RETRIES 30
 
-static const char *const verb_names[NVERBS] = {"upsert", "update", "batch", "delete", "read"};
+static const char *const verb_names[NVERBS] = {"upsert", "update", "batch", "delete", "restore", "read"};
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static long transactions = 0;
@@ -103,6 +103,10 @@ prepare_all(PGconn *conn)
 	prepare(conn, "update", "SELECT outcome, document_uuid, document_id, etag FROM dms.update_document($1, $2, $3)");
 	prepare(conn, "batch", "SELECT outcome, document_uuid, document_id, etag FROM dms.update_documents(ARRAY[$1, $2]::uuid[], ARRAY[$3, $4]::json[])");
 	prepare(conn, "delete", "SELECT dms.delete_document($1, $2)");
+	prepare(conn, "restore", "SELECT outcome, document_uuid, document_id, etag FROM dms.restore_document($1, (SELECT version"
+			" FROM dms.list_versions($1, 1000) WHERE kind <> 'deleted' AND (random() < 0.5 OR version < $2) ORDER BY random() LIMIT 1))");
+	prepare(conn, "versions", "SELECT version, dms.get_document($1, version), dms.get_document($1, as_of => created_at)"
+			" FROM dms.list_versions($1, 10) WHERE kind <> 'deleted'");
 	prepare(conn, "read", "SELECT dms.get_document($1)");
 	prepare(conn, "request", "SELECT r.body FROM dms.handle_request('GET', '/ed-fi/' || $1 || '/' || $2) AS r WHERE r.status = 200");
 	prepare(conn, "page", "SELECT q FROM dms.query_documents('Ed-Fi', $1, page_limit => 5, page_offset => $2::bigint) AS q");
@@ -140,6 +144,7 @@ is_expected(const Session *session, Verb verb, const char *state)
 		[UPDATE] = "23503 23505 ZD400 ZD404 ZD412",
 		[BATCH] = "23503 23505 ZD400 ZD404",
 		[DELETE] = "23001 ZD404 ZD412",
+		[RESTORE] = "23503 23505 ZD400 ZD404 22023",
 		[READ] = "",
 	};
 
@@ -369,7 +374,7 @@ run_read(Session *session)
 	PGresult   *result;
 	Outcome		outcome = DONE;
 
-	if (!any_uuid(&session->random, uuid))
+	if (!any_uuid(&session->random, false, uuid))
 		return DONE;
 	result = execute(session, "read", 1, values);
 	if (PQresultStatus(result) != PGRES_TUPLES_OK)
@@ -383,6 +388,54 @@ run_read(Session *session)
 		if (!session->writing)
 			seen_representation(uuid, PQgetvalue(result, 0, 0));
 	}
+	PQclear(result);
+	return outcome;
+}
+
+/* Give a random document, which may be deleted, the content of a random version. */
+static Outcome
+run_restore(Session *session)
+{
+	char		uuid[37];
+	const char *values[2] = {uuid, "3"};
+	PGresult   *result;
+	Outcome		outcome = DONE;
+
+	if (!any_uuid(&session->random, true, uuid))
+		return DONE;
+	restoring(uuid);
+	result = execute(session, "restore", 2, values);
+	if (PQresultStatus(result) == PGRES_TUPLES_OK)
+	{
+		count(RESTORE, PQgetvalue(result, 0, 0));
+		if (strcmp(PQgetvalue(result, 0, 0), "unchanged") != 0)
+			remember(session, uuid, PQgetvalue(result, 0, 3), false);
+	}
+	else
+		outcome = judge(session, RESTORE, result, uuid);
+	PQclear(result);
+	return outcome;
+}
+
+/* Check that versions are what readers got. */
+static Outcome
+run_versions(Session *session)
+{
+	char		uuid[37];
+	const char *values[1] = {uuid};
+	PGresult   *result;
+	Outcome		outcome = DONE;
+
+	if (!any_uuid(&session->random, true, uuid))
+		return DONE;
+	result = execute(session, "versions", 1, values);
+	if (PQresultStatus(result) != PGRES_TUPLES_OK)
+		outcome = judge(session, READ, result, uuid);
+	else
+		count(READ, "versions");
+	for (int i = 0; outcome == DONE && i < PQntuples(result); i++)
+		for (int column = 1; column <= 2; column++)
+			seen_representation(uuid, PQgetvalue(result, i, column));
 	PQclear(result);
 	return outcome;
 }
@@ -522,6 +575,8 @@ step(Session *session)
 
 	if (options.batches)
 		return step_batch(session);
+	if (options.history && chance(&session->random, 8))
+		return run_restore(session);
 	if (what < 45)
 		return step_upsert(session);
 	if (what < 70)
@@ -615,6 +670,8 @@ run_transaction(Session *session)
 	session->writing = false;
 	if (options.batches && chance(&session->random, 20))
 		return run_check(session);
+	if (options.history && chance(&session->random, 10))
+		return run_versions(session);
 	if (what < 15)
 		return run_read(session);
 	if (what < 19)
