@@ -53,6 +53,9 @@ OBJS += $(addprefix src/verbs/,account.o batchkeys.o batchresolve.o delete.o dep
 OBJS += $(addprefix src/request/,idempotency.o idempotencysql.o request.o requestanswer.o requestbody.o requestdocument.o requestid.o \
 	requestparameters.o requestparse.o requestquery.o requestrelations.o requestroutes.o requestversions.o \
 	response.o route.o)
+OBJS += $(addprefix src/model/,keyquery.o)
+OBJS += $(addprefix src/document/,trackedchanges.o)
+OBJS += $(addprefix src/cascade/,keychanges.o)
 OBJS += $(addprefix src/admin/,auditscope.o changetracking.o configure.o configureresource.o deploy.o diagram.o introspect.o migrate.o migratedata.o \
 	rebuildedges.o repair.o repairsql.o retention.o upgrade.o)
 OBJS += $(addprefix src/worker/,launcher.o tasks.o worker.o workerstatus.o)

@@ -757,7 +757,8 @@ COMMENT ON FUNCTION dms_internal.upgrade_ddl(integer) IS
 -- keys instead would cost a check for every insert, and for every delete a search
 -- in every root table of the schema.  A deploy passes the parts that depend on its
 -- models: PL/pgSQL that deletes the rows of documents of one type (gone_ids,
--- gone_type), and the tables to truncate with dms.Document.
+-- gone_type), the tables to truncate with dms.Document, and PL/pgSQL that reads the keys
+-- of such documents (into key_ids, keys).
 --
 -- A plan by index is right for one document and for many, so the functions always
 -- use a generic plan.  Documents of several types are cleared in one statement:
@@ -767,7 +768,12 @@ COMMENT ON FUNCTION dms_internal.upgrade_ddl(integer) IS
 -- Children are deleted before the rows of their parents, which they may refer to.
 -- The library's delete sets dms.unrelated_document to the document that it deletes,
 -- if it has found under its locks that the document has no relations.
-CREATE FUNCTION dms_internal.trigger_ddl(clearing text, tables text) RETURNS SETOF text
+--
+-- Deletes are recorded before the rows are cleared that keys are read from: triggers
+-- are called in the order of their names.  The trigger exists while changes are recorded.
+-- The library tells the number of the change by dms.change_version; a plain DELETE
+-- computes it.
+CREATE FUNCTION dms_internal.trigger_ddl(clearing text, tables text, keys text) RETURNS SETOF text
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $trigger$
@@ -829,6 +835,56 @@ CREATE OR REPLACE TRIGGER document_after_delete AFTER DELETE ON dms.Document
 	REFERENCING OLD TABLE AS gone
 	FOR EACH STATEMENT EXECUTE FUNCTION dms.document_after_delete()$ddl$),
 ($ddl$
+CREATE OR REPLACE FUNCTION dms.change_tracking() RETURNS trigger
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET jit = off
+AS $body$
+#variable_conflict use_variable
+DECLARE
+	change_version bigint := NULLIF(current_setting('dms.change_version', true), '')::bigint;
+	gone_type text;
+	gone_ids bigint[];
+	key_ids bigint[];
+	keys json[];
+BEGIN
+	IF change_version IS NULL THEN
+		SELECT ChangeBase + 2 * pg_current_xact_id()::text::bigint + 1 INTO change_version
+		FROM dms.Store WHERE ChangeSystem = (SELECT system_identifier FROM pg_control_system());
+		IF change_version IS NULL THEN
+			RAISE object_not_in_prerequisite_state USING MESSAGE = 'changes of this copy of the store have no numbers yet',
+				HINT = 'Call dms.current_change_version() first.';
+		END IF;
+	END IF;
+	FOR gone_type, gone_ids IN
+		SELECT ProjectName || ':' || ResourceName, array_agg(DocumentId ORDER BY DocumentId) FROM gone GROUP BY 1
+	LOOP
+		key_ids := NULL;
+		keys := NULL;
+$ddl$ || keys || $ddl$		INSERT INTO dms.TrackedChange (DocumentId, Etag, Kind, ResourceTypeId, ChangeVersion, DocumentUuid,
+			OldKey, OldReferentialId, OldAliasId)
+		SELECT g.DocumentId, g.Etag + 1, 'D', t.ResourceTypeId, change_version, g.DocumentUuid, k.key,
+			(SELECT i.ReferentialId FROM dms.ReferentialIdentity AS i WHERE i.DocumentId = g.DocumentId
+				AND i.ProjectName = t.ProjectName AND i.ResourceName = t.ResourceName LIMIT 1),
+			(SELECT i.ReferentialId FROM dms.ReferentialIdentity AS i WHERE i.DocumentId = g.DocumentId
+				AND (i.ProjectName, i.ResourceName) <> (t.ProjectName, t.ResourceName) LIMIT 1)
+		FROM gone AS g
+		JOIN dms.ResourceType AS t ON (t.ProjectName, t.ResourceName) = (g.ProjectName, g.ResourceName)
+		LEFT JOIN unnest(key_ids, keys) AS k (id, key) ON k.id = g.DocumentId
+		WHERE g.ProjectName || ':' || g.ResourceName = gone_type
+		ON CONFLICT (DocumentId, Etag) DO UPDATE
+		SET (Kind, ResourceTypeId, ChangeVersion, DocumentUuid, OldKey, NewKey, OldReferentialId, OldAliasId, CreatedAt) =
+			ROW (EXCLUDED.Kind, EXCLUDED.ResourceTypeId, EXCLUDED.ChangeVersion, EXCLUDED.DocumentUuid, EXCLUDED.OldKey,
+			NULL::json, EXCLUDED.OldReferentialId, EXCLUDED.OldAliasId, EXCLUDED.CreatedAt);
+	END LOOP;
+	RETURN NULL;
+END
+$body$$ddl$),
+($ddl$COMMENT ON FUNCTION dms.change_tracking() IS 'records deleted documents with their keys in dms.TrackedChange'$ddl$),
+($ddl$
+CREATE OR REPLACE TRIGGER change_tracking AFTER DELETE ON dms.Document
+	REFERENCING OLD TABLE AS gone
+	FOR EACH STATEMENT EXECUTE FUNCTION dms.change_tracking()$ddl$),
+($ddl$
 CREATE OR REPLACE FUNCTION dms.document_after_truncate() RETURNS trigger
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET jit = off
@@ -857,7 +913,7 @@ $body$$ddl$),
 CREATE OR REPLACE TRIGGER document_after_truncate AFTER TRUNCATE ON dms.Document
 	FOR EACH STATEMENT EXECUTE FUNCTION dms.document_after_truncate()$ddl$)
 $trigger$;
-COMMENT ON FUNCTION dms_internal.trigger_ddl(text, text) IS
+COMMENT ON FUNCTION dms_internal.trigger_ddl(text, text, text) IS
 'the statements that create the triggers which delete the rows that belong to deleted documents, in order';
 
 -- ---------------------------------------------------------------------------

@@ -14,6 +14,7 @@
 #include "cascade/turnstile.h"
 #include "document/body.h"
 #include "document/descriptoruris.h"
+#include "document/changes.h"
 #include "document/history.h"
 #include "document/verify.h"
 #include "engine/keyaccess.h"
@@ -50,6 +51,7 @@ _PG_init(void)
 	ModelCacheInit();
 	BodyInit();
 	DescriptorUrisInit();
+	ChangesInit();
 	HistoryInit();
 	LocksInit();
 	TurnstileInit();

@@ -9,6 +9,7 @@
 #include "base/faults.h"
 #include "base/report.h"
 #include "document/changes.h"
+#include "document/trackedchanges.h"
 #include "engine/session.h"
 #include "engine/store.h"
 #include "engine/storerow.h"
@@ -35,6 +36,7 @@ SwitchOn(void)
 	set.purged_by = version;
 	set.purged_through = Max(Max(set.purged_through, set.floor), Max(version + 1, ChangesHighest()));
 	StoreRowSetJournal(&set);
+	TrackedChangesTrigger(true);
 	n = ChangesFill();
 	ereport(NOTICE, (errmsg("changes are recorded from now on, beginning with " INT64_FORMAT " documents", n)));
 }
@@ -48,6 +50,7 @@ SwitchOff(void)
 	set.tracking = false;
 	set.purged_through = Max(Max(set.purged_through, set.floor), ChangesHighest());
 	StoreRowSetJournal(&set);
+	TrackedChangesTrigger(false);
 	ChangesClear();
 	ereport(NOTICE, (errmsg("changes are not recorded any more")));
 }

@@ -128,10 +128,11 @@ CoreStatements(void)
 static List *
 TriggerStatements(const DdlPlan *plan)
 {
-	Oid			types[] = {TEXTOID, TEXTOID};
-	Datum		values[] = {CStringGetTextDatum(plan->clearing), CStringGetTextDatum(plan->truncated)};
+	Oid			types[] = {TEXTOID, TEXTOID, TEXTOID};
+	Datum		values[] = {CStringGetTextDatum(plan->clearing), CStringGetTextDatum(plan->truncated),
+	CStringGetTextDatum(plan->keys)};
 
-	StatementExecuteWithArgs("SELECT pg_catalog.btrim(s, E'\\n') FROM dms_internal.trigger_ddl($1, $2) AS s",
+	StatementExecuteWithArgs("SELECT pg_catalog.btrim(s, E'\\n') FROM dms_internal.trigger_ddl($1, $2, $3) AS s",
 							 lengthof(types), types, values, true);
 	return ResultStatements();
 }

@@ -18,6 +18,7 @@
 
 #include "catalog/pg_type.h"
 #include "document/changes.h"
+#include "document/trackedchanges.h"
 #include "engine/result.h"
 #include "engine/session.h"
 #include "engine/statement.h"
@@ -81,10 +82,11 @@ ReadUpgrade(int version, uint64 *n)
 static char **
 ReadTriggers(const DdlPlan *plan, uint64 *n)
 {
-	Oid			types[] = {TEXTOID, TEXTOID};
-	Datum		values[] = {CStringGetTextDatum(plan->clearing), CStringGetTextDatum(plan->truncated)};
+	Oid			types[] = {TEXTOID, TEXTOID, TEXTOID};
+	Datum		values[] = {CStringGetTextDatum(plan->clearing), CStringGetTextDatum(plan->truncated),
+	CStringGetTextDatum(plan->keys)};
 
-	return ReadStatements("SELECT pg_catalog.btrim(s, E'\\n') FROM dms_internal.trigger_ddl($1, $2) AS s",
+	return ReadStatements("SELECT pg_catalog.btrim(s, E'\\n') FROM dms_internal.trigger_ddl($1, $2, $3) AS s",
 						  lengthof(types), types, values, CurrentMemoryContext, n);
 }
 
@@ -188,6 +190,7 @@ UpgradeStore(int version)
 	statements = ReadTriggers(&plan, &n);
 	SessionBegin(&session, RIGHTS_OF_OWNER);
 	RunStatements(statements, n);
+	TrackedChangesTrigger(ChangesAreTracked());
 	GrantsReapply();
 	SessionEnd(&session);
 	ereport(NOTICE,

@@ -29,6 +29,7 @@
 #include "access/transam.h"
 #include "access/xact.h"
 #include "access/xlog.h"
+#include "base/compat.h"
 #include "base/faults.h"
 #include "base/report.h"
 #include "catalog/pg_type.h"
@@ -38,6 +39,8 @@
 #include "engine/rowwrite.h"
 #include "engine/snapshot.h"
 #include "engine/statement.h"
+#include "storage/proc.h"
+#include "utils/guc.h"
 #include "utils/snapmgr.h"
 
 static const char *const change_columns[] = {"resourcetypeid", "changeversion", "documentid", "etag"};
@@ -46,6 +49,34 @@ static KeyedTable changes =
 {
 	.schema = "dms",.name = "documentchange", KEYED_COLUMNS(change_columns, change_types),.nkeys = 4
 };
+
+static int64 told = 0;			/* the number that the trigger of deletes is
+								 * told */
+static LocalTransactionId told_in = InvalidLocalTransactionId;
+static char *unused = NULL;
+
+/* Returns the value of the setting that tells the trigger the number of a delete. */
+static const char *
+ShowVersion(void)
+{
+	static char value[24];
+
+	if (told == 0 || told_in != COMPAT_LXID(MyProc))
+		return "";
+	snprintf(value, sizeof(value), INT64_FORMAT, told);
+	return value;
+}
+
+/* Define the setting of this module. */
+void
+ChangesInit(void)
+{
+	DefineCustomStringVariable("dms.change_version",
+							   "The number of the deletes of this transaction.",
+							   "Set by functions that delete documents, for their trigger.",
+							   &unused, "", PGC_INTERNAL, GUC_NO_SHOW_ALL | GUC_NOT_IN_SAMPLE | GUC_DISALLOW_IN_FILE,
+							   NULL, NULL, ShowVersion);
+}
 
 /* Returns true if changes are recorded. */
 bool
@@ -158,6 +189,14 @@ ChangesVersion(void)
 	if (ChangesAreForeign())
 		Rebase();
 	return StoreRowJournal()->base + 2 * (int64) U64FromFullTransactionId(xid);
+}
+
+/* Tell the trigger of deletes the number of this one. */
+void
+ChangesTellTrigger(void)
+{
+	told = ChangesAreTracked() ? ChangesVersion() + 1 : 0;
+	told_in = COMPAT_LXID(MyProc);
 }
 
 /* Raise an error, because a trigger of the owner has kept a row from being written. */

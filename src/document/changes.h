@@ -19,11 +19,13 @@ typedef struct ChangedDocument
 								 * meanwhile */
 } ChangedDocument;
 
+extern void ChangesInit(void);
 extern bool ChangesAreTracked(void);
 extern bool ChangesAreForeign(void);
 extern void ChangesRequire(void);
 extern void ChangesBegin(void);
 extern int64 ChangesVersion(void);
+extern void ChangesTellTrigger(void);
 extern void ChangesNote(int32 type_id, int64 document_id, int64 etag);
 extern void ChangesNoteAll(ChangedDocument *documents, int n);
 extern int64 ChangesHighest(void);

@@ -541,6 +541,7 @@ DocumentDelete(int64 document_id, bool judge, int64 *etag)
 {
 	Datum		values[2] = {Int64GetDatum(document_id), Int64GetDatum(*etag)};
 
+	ChangesTellTrigger();
 	if (StatementRun(&delete_document, values, judge ? "  " : " n", false, 0) == 0)
 		return false;
 	*etag = ResultInt64(0, 1);
@@ -573,5 +574,6 @@ DocumentsDelete(const int64 *ids, int n)
 {
 	Datum		values[1] = {DatumInt8Array(n, ids)};
 
+	ChangesTellTrigger();
 	return StatementRun(&delete_documents, values, NULL, false, 0);
 }

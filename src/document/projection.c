@@ -23,6 +23,7 @@
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
+#include "model/keyquery.h"
 #include "model/value.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
@@ -45,16 +46,7 @@ ProjectionAppendSelect(StringInfo sql, const ProjectionModel *projection)
 	for (int i = 0; i < projection->nvalues; i++)
 		appendStringInfo(sql, ", j%d.%s", projection->values[i].join,
 						 quote_identifier(projection->values[i].column));
-	for (int i = 0; i < projection->njoins; i++)
-	{
-		const JoinModel *join = &projection->joins[i];
-
-		appendStringInfo(sql, "%s%s AS j%d", i == 0 ? " FROM " : " LEFT JOIN ",
-						 quote_qualified_identifier(join->schema, join->table), i);
-		if (i > 0)
-			appendStringInfo(sql, " ON j%d.documentid OPERATOR(pg_catalog.=) j%d.%s",
-							 i, join->from, quote_identifier(join->from_column));
-	}
+	KeyQueryAppendFrom(sql, projection);
 }
 
 /* Returns the types of the columns of a projection. */

@@ -68,6 +68,7 @@ ForgetPlans(Resource *resource)
 		StatementForget(&resource->equalities[i]);
 	for (int i = 0; i < RESOURCE_QUERIES; i++)
 		StatementForget(&resource->queries[i]);
+	StatementForget(&resource->keys);
 	StatementForget(&resource->clear);
 	StatementForget(&resource->verify);
 }

@@ -10,6 +10,7 @@
 
 #include "catalog/namespace.h"
 #include "miscadmin.h"
+#include "model/keyquery.h"
 #include "schema/ddl.h"
 #include "schema/naming.h"
 #include "utils/builtins.h"
@@ -304,6 +305,14 @@ TruncatedTable(const ResourceModel *model)
 	return NULL;
 }
 
+/* Returns the statement that reads the keys of deleted documents. */
+static char *
+ReadKeys(const ResourceModel *model)
+{
+	return psprintf("SELECT array_agg(k.documentid), array_agg(k.key) INTO key_ids, keys FROM (%s"
+					" WHERE j0.documentid = ANY (gone_ids)) AS k (documentid, key);", KeyQuerySql(model));
+}
+
 /* Returns the part of the triggers on dms.Document that is about one model. */
 DdlTriggerPart *
 DdlTriggerPartOf(const ResourceModel *model)
@@ -314,43 +323,66 @@ DdlTriggerPartOf(const ResourceModel *model)
 	if (model->kind != RESOURCE_ABSTRACT && model->kind != RESOURCE_DESCRIPTOR)
 		part->clearing = ClearModel(model);
 	part->truncated = TruncatedTable(model);
+	if (model->kind != RESOURCE_ABSTRACT)
+		part->keys = ReadKeys(model);
 	return part;
 }
 
-/* Add the statements for documents of one type.  A type that is no resource is a descriptor. */
+/* Add a line for documents of one type, to be run if it is the type. */
 static void
-AppendClearing(StringInfo body, int depth, const DdlTriggerPart *part)
+AppendForType(StringInfo body, int depth, const char *type, List *statements, const char *otherwise)
 {
 	ListCell   *cell;
 
-	AppendIndented(body, depth, psprintf("IF gone_type = %s THEN", quote_literal_cstr(part->type)));
-	foreach(cell, part->clearing)
+	AppendIndented(body, depth, psprintf("IF gone_type = %s THEN", quote_literal_cstr(type)));
+	foreach(cell, statements)
 		AppendIndented(body, depth + 1, lfirst(cell));
-	AppendIndented(body, depth, "ELSE");
-	AppendIndented(body, depth + 1, ClearTable("dms", "descriptor", "documentid"));
+	if (otherwise != NULL)
+	{
+		AppendIndented(body, depth, "ELSE");
+		AppendIndented(body, depth + 1, otherwise);
+	}
 	AppendIndented(body, depth, "END IF;");
 }
+
+/* The statements of one type in a tree. */
+typedef struct TypeBranch
+{
+	const char *type;
+	List	   *statements;
+} TypeBranch;
 
 /*
  * Add a binary search for the type: hundreds of comparisons in a row would
  * slow down every delete.
  */
 static void
-AppendClearingTree(StringInfo body, int depth, List *parts, int low, int high)
+AppendTypeTree(StringInfo body, int depth, List *branches, int low, int high, const char *otherwise)
 {
 	int			middle = (low + high) / 2;
+	const TypeBranch *branch = list_nth(branches, high - low == 1 ? low : middle);
 
 	if (high - low == 1)
 	{
-		AppendClearing(body, depth, list_nth(parts, low));
+		AppendForType(body, depth, branch->type, branch->statements, otherwise);
 		return;
 	}
-	AppendIndented(body, depth, psprintf("IF gone_type COLLATE \"C\" < %s THEN",
-										 quote_literal_cstr(((DdlTriggerPart *) list_nth(parts, middle))->type)));
-	AppendClearingTree(body, depth + 1, parts, low, middle);
+	AppendIndented(body, depth, psprintf("IF gone_type COLLATE \"C\" < %s THEN", quote_literal_cstr(branch->type)));
+	AppendTypeTree(body, depth + 1, branches, low, middle, otherwise);
 	AppendIndented(body, depth, "ELSE");
-	AppendClearingTree(body, depth + 1, parts, middle, high);
+	AppendTypeTree(body, depth + 1, branches, middle, high, otherwise);
 	AppendIndented(body, depth, "END IF;");
+}
+
+/* Returns a branch of a tree. */
+static TypeBranch *
+BranchOf(const char *type, List *statements)
+{
+	TypeBranch *branch = palloc(sizeof(TypeBranch));
+
+	branch->type = type;
+	branch->statements = statements;
+	return branch;
 }
 
 /* list_sort() comparator for parts by type, in the order of the "C" collation. */
@@ -360,24 +392,51 @@ CompareTypes(const ListCell *a, const ListCell *b)
 	return strcmp(((DdlTriggerPart *) lfirst(a))->type, ((DdlTriggerPart *) lfirst(b))->type);
 }
 
-/* The part of the delete trigger that names the tables of the models. */
+/*
+ * The part of the delete trigger that names the tables of the models.  A type that is
+ * no resource is a descriptor.
+ */
 static char *
 WriteClearing(const List *parts)
 {
+	const char *descriptor = ClearTable("dms", "descriptor", "documentid");
 	StringInfoData body;
-	List	   *cleared = NIL;
+	List	   *branches = NIL;
 	ListCell   *cell;
 
 	initStringInfo(&body);
 	foreach(cell, parts)
 	{
-		if (((DdlTriggerPart *) lfirst(cell))->clearing != NIL)
-			cleared = lappend(cleared, lfirst(cell));
+		const DdlTriggerPart *part = lfirst(cell);
+
+		if (part->clearing != NIL)
+			branches = lappend(branches, BranchOf(part->type, part->clearing));
 	}
-	if (cleared == NIL)
-		AppendIndented(&body, 1, ClearTable("dms", "descriptor", "documentid"));
+	if (branches == NIL)
+		AppendIndented(&body, 1, descriptor);
 	else
-		AppendClearingTree(&body, 1, cleared, 0, list_length(cleared));
+		AppendTypeTree(&body, 1, branches, 0, list_length(branches), descriptor);
+	return body.data;
+}
+
+/* The part of the trigger that records deletes which reads keys. */
+static char *
+WriteKeys(const List *parts)
+{
+	StringInfoData body;
+	List	   *branches = NIL;
+	ListCell   *cell;
+
+	initStringInfo(&body);
+	foreach(cell, parts)
+	{
+		const DdlTriggerPart *part = lfirst(cell);
+
+		if (part->keys != NULL)
+			branches = lappend(branches, BranchOf(part->type, list_make1(part->keys)));
+	}
+	if (branches != NIL)
+		AppendTypeTree(&body, 2, branches, 0, list_length(branches), NULL);
 	return body.data;
 }
 
@@ -406,6 +465,7 @@ DdlPlanTriggers(DdlPlan *plan, List *parts)
 	list_sort(parts, CompareTypes);
 	plan->clearing = WriteClearing(parts);
 	plan->truncated = WriteTruncated(parts);
+	plan->keys = WriteKeys(parts);
 }
 
 /*

@@ -25,6 +25,7 @@ typedef struct DdlPlan
 	List	   *views;			/* DdlView */
 	char	   *clearing;		/* for dms_internal.trigger_ddl() */
 	char	   *truncated;		/* the same */
+	char	   *keys;			/* the same */
 	int			tables;
 	int			indexes;		/* including those of constraints */
 	int			foreign_keys;
@@ -37,6 +38,7 @@ typedef struct DdlTriggerPart
 	List	   *clearing;		/* statements; NIL if it has no table of its
 								 * own */
 	char	   *truncated;		/* a table, or NULL */
+	char	   *keys;			/* a statement that reads the keys; or NULL */
 } DdlTriggerPart;
 
 extern DdlStatement *DdlStatementNew(const char *sql);

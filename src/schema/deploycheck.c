@@ -143,6 +143,7 @@ DeployCheckOwners(ApiSchema *schema)
 	RefuseFunctionOfOther(schema, "document_before_delete");
 	RefuseFunctionOfOther(schema, "document_after_delete");
 	RefuseFunctionOfOther(schema, "document_after_truncate");
+	RefuseFunctionOfOther(schema, "change_tracking");
 	RefuseFunctionOfOther(schema, "document_history");
 	RefuseFunctionOfOther(schema, "documentversion_final");
 	ApiSchemaRefuse(schema);

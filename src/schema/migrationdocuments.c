@@ -147,7 +147,7 @@ PlanLostAlias(MigrationPlan *plan, const ResourceDiff *resource)
 static void
 PlanFunctions(MigrationPlan *plan, List *trigger_statements)
 {
-	static const char *const names[] = {"document_after_delete", "document_after_truncate"};
+	static const char *const names[] = {"change_tracking", "document_after_delete", "document_after_truncate"};
 	ListCell   *cell;
 
 	foreach(cell, trigger_statements)

@@ -11,6 +11,7 @@
 #include "base/jsonargument.h"
 #include "base/report.h"
 #include "cascade/cascade.h"
+#include "cascade/keychanges.h"
 #include "cascade/closure.h"
 #include "cascade/identityturns.h"
 #include "cascade/locks.h"
@@ -99,15 +100,19 @@ MoveIdentity(const Write *write)
 
 /* Write a document that is locked, and let its closure follow its new identity. */
 static void
-Rename(Write *write, DocumentHeader *header, const Closure *closure)
+Rename		(Write *write, DocumentHeader *header, const Closure *closure)
 {
+	KeyChanges *changes;
+
 	FAULT_PAUSE("behind_self_lock");
 	FlattenSetIds(write->flat, write->document_id);
+	changes = KeyChangesBegin(closure);
 	MoveIdentity(write);
 	RowsUpdate(write->resource, write->document_id, write->flat, true);
 	EdgesDiff(write->document_id, write->flat);
 	CascadeRun(closure, &write->document_id, 1, &write->document_id, 1);
 	WriteBump(write, header);
+	KeyChangesEnd(changes);
 }
 
 /* Update a document by its id; its identity may change. */
@@ -125,7 +130,7 @@ UpdateById(void *arg)
 		return;
 	}
 	WriteRefuseKeyChange(write);
-	Rename(write, &header, closure);
+	Rename		(write, &header, closure);
 }
 
 /*

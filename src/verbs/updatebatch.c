@@ -12,6 +12,7 @@
 #include "base/ids.h"
 #include "base/report.h"
 #include "cascade/cascade.h"
+#include "cascade/keychanges.h"
 #include "cascade/identityturns.h"
 #include "cascade/locks.h"
 #include "catalog/pg_type.h"
@@ -325,6 +326,7 @@ RunBatch(Batch *batch)
 {
 	int64	   *written;
 	int			nwritten;
+	KeyChanges *changes;
 
 	if (batch->nseeds > 0)
 		IdentityTurnsRun(LockIdentities, batch);
@@ -334,6 +336,7 @@ RunBatch(Batch *batch)
 	BatchResolveAgain(batch);
 	DropSeeds(batch);
 	FAULT_PAUSE("before_batch_writes");
+	changes = KeyChangesBegin(batch->closure);
 	WriteGuarded(WriteBatch, CurrentDocument, batch);
 	batch->position = -1;
 	written = WrittenIds(batch, &nwritten);
@@ -347,6 +350,7 @@ RunBatch(Batch *batch)
 		CascadeRun(batch->closure, batch->ids, batch->n, written, nwritten);
 	FAULT_PAUSE("before_batch_etags");
 	BumpItems(batch);
+	KeyChangesEnd(changes);
 }
 
 /* Make items of the arguments; the arrays must have one length and no NULLs. */

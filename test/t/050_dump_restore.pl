@@ -122,6 +122,8 @@ sub works
 	$node->safe_psql($name, q{SELECT dms.delete_document(DocumentUuid) FROM dms.Document
 		JOIN edfi.schoolyeartype USING (DocumentId) WHERE schoolyear = 1901});
 	is($node->safe_psql($name, 'SELECT dms.compact_changes()'), 1, "$name: its change is of no use any more");
+	is($node->safe_psql($name, q{WITH gone AS (DELETE FROM dms.TrackedChange RETURNING Kind, OldKey) SELECT * FROM gone}),
+		'D|{"schoolYear":1901}', "$name: its deletion is recorded");
 	is($node->psql($name, q{SELECT dms.upsert_document('ed-fi', 'students', '{}')}, @teacher), 3,
 		"$name: a reader cannot write");
 	return;

@@ -1,0 +1,97 @@
+/*
+ * keychanges.c
+ *		Recording the keys that a change of identity changes.
+ *
+ * The key of a document is made from the rows of those that it refers to.  So the keys
+ * of a whole closure are read before the first row is written, and again when all is
+ * done.  The closure is locked: nobody else can change a key in between.
+ */
+#include "postgres.h"
+
+#include "cascade/keychanges.h"
+#include "document/changes.h"
+#include "document/trackedchanges.h"
+#include "engine/session.h"
+#include "miscadmin.h"
+#include "model/modelcache.h"
+
+/* Documents whose keys are read and written together. */
+#define DOCUMENTS_AT_ONCE 10000
+
+/* The keys that documents of one type had. */
+struct KeyChanges
+{
+	const ClosureType *type;
+	DocumentKey **keys;			/* for each DOCUMENTS_AT_ONCE of the ids */
+	int		   *nkeys;
+	KeyChanges *next;
+};
+
+/* Returns how many parts the documents of a type are read in. */
+static int
+PartsOf(const ClosureType *type)
+{
+	return (type->n + DOCUMENTS_AT_ONCE - 1) / DOCUMENTS_AT_ONCE;
+}
+
+/* Read the keys of one part of the documents of a type. */
+static DocumentKey *
+ReadPart(Resource *resource, const ClosureType *type, int part, int *n)
+{
+	int			first = part * DOCUMENTS_AT_ONCE;
+
+	CHECK_FOR_INTERRUPTS();
+	return TrackedKeysRead(resource, type->ids + first, Min(DOCUMENTS_AT_ONCE, type->n - first), n);
+}
+
+/* Read the keys of all documents of a type. */
+static KeyChanges *
+ReadType(const ClosureType *type, KeyChanges *next)
+{
+	Resource   *resource = ModelCacheFind(type->project, type->resource);
+	KeyChanges *changes = palloc(sizeof(KeyChanges));
+	int			nparts = PartsOf(type);
+
+	changes->type = type;
+	changes->keys = palloc(sizeof(DocumentKey *) * Max(nparts, 1));
+	changes->nkeys = palloc(sizeof(int) * Max(nparts, 1));
+	changes->next = next;
+	for (int i = 0; i < nparts; i++)
+		changes->keys[i] = ReadPart(resource, type, i, &changes->nkeys[i]);
+	return changes;
+}
+
+/* Read the keys of a locked closure, before its documents are written; NULL if changes are not recorded. */
+KeyChanges *
+KeyChangesBegin(const Closure *closure)
+{
+	KeyChanges *changes = NULL;
+
+	if (!ChangesAreTracked())
+		return NULL;
+	for (const ClosureType *type = closure->types; type != NULL; type = type->next)
+		changes = ReadType(type, changes);
+	return changes;
+}
+
+/* Record the keys that have changed, when all etags are raised. */
+void
+KeyChangesEnd(KeyChanges *changes)
+{
+	for (; changes != NULL; changes = changes->next)
+	{
+		Resource   *resource = ModelCacheFind(changes->type->project, changes->type->resource);
+		int			nparts = PartsOf(changes->type);
+
+		for (int i = 0; i < nparts; i++)
+		{
+			int			n;
+			DocumentKey *keys;
+
+			SessionBeginPart();
+			keys = ReadPart(resource, changes->type, i, &n);
+			TrackedKeysChanged(resource, changes->keys[i], changes->nkeys[i], keys, n);
+			SessionEndPart();
+		}
+	}
+}

@@ -1,0 +1,264 @@
+/*
+ * trackedchanges.c
+ *		Deletes of documents, and changes of their keys: rows of dms.TrackedChange.
+ *
+ * Those who have a copy of the store must hear of both, and a deleted document cannot
+ * be asked any more.  A row has the key that the document had, and the one that it has
+ * got.  Deletes are recorded by the trigger on dms.Document, for plain DELETE
+ * statements, too.  Changed keys are recorded by the library, for all documents of a
+ * closure.
+ *
+ * Rows are deleted only by age.  dms.Store says up to which number some are gone, and
+ * whoever has not read beyond it must begin anew.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "commands/trigger.h"
+#include "document/changes.h"
+#include "document/document.h"
+#include "document/trackedchanges.h"
+#include "engine/datums.h"
+#include "engine/result.h"
+#include "engine/rowwrite.h"
+#include "engine/snapshot.h"
+#include "engine/statement.h"
+#include "engine/store.h"
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "model/keyquery.h"
+#include "utils/builtins.h"
+
+/* Rows that are written together. */
+#define ROWS_AT_ONCE 1000
+
+static const char *const tracked_columns[] = {
+	"documentid", "etag", "kind", "resourcetypeid", "changeversion", "documentuuid", "oldkey", "newkey",
+	"oldreferentialid", "oldaliasid"
+};
+static const Oid tracked_types[] = {
+	INT8OID, INT8OID, CHAROID, INT4OID, INT8OID, UUIDOID, JSONOID, JSONOID, UUIDOID, UUIDOID
+};
+static KeyedTable tracked_changes =
+{
+	.schema = "dms",.name = "trackedchange", KEYED_COLUMNS(tracked_columns, tracked_types),.nkeys = 2
+};
+
+/* Append a join with the ReferentialIds that documents have under a name. */
+static void
+AppendIdentity(StringInfo sql, const char *alias, const char *project, const char *resource)
+{
+	appendStringInfo(sql, " LEFT JOIN dms.ReferentialIdentity AS %s ON %s.DocumentId OPERATOR(pg_catalog.=) k.documentid"
+					 " AND %s.ProjectName OPERATOR(pg_catalog.=) %s AND %s.ResourceName OPERATOR(pg_catalog.=) %s",
+					 alias, alias, alias, quote_literal_cstr(project), alias, quote_literal_cstr(resource));
+}
+
+/* Returns the statement that reads the keys of given documents of a resource. */
+static Statement *
+KeysStatement(Resource *resource)
+{
+	static const Oid types[] = {INT8ARRAYOID};
+	const ResourceModel *model = resource->model;
+	Statement  *statement = &resource->keys;
+	StringInfoData sql;
+
+	if (statement->sql != NULL)
+		return statement;
+	initStringInfo(&sql);
+	appendStringInfo(&sql, "SELECT k.documentid, k.key::pg_catalog.text, p.ReferentialId, %s"
+					 " FROM (%s WHERE j0.documentid OPERATOR(pg_catalog.=) ANY ($1)) AS k (documentid, key)",
+					 model->superclass_resource ? "a.ReferentialId" : "NULL::pg_catalog.uuid", KeyQuerySql(model));
+	AppendIdentity(&sql, "p", model->project, model->resource);
+	if (model->superclass_resource)
+		AppendIdentity(&sql, "a", model->superclass_project, model->superclass_resource);
+	statement->nargs = 1;
+	statement->argtypes = types;
+	statement->sql = MemoryContextStrdup(resource->context, sql.data);
+	return statement;
+}
+
+/* Order keys by their documents. */
+static int
+CompareKeys(const void *a, const void *b)
+{
+	const DocumentKey *left = a;
+	const DocumentKey *right = b;
+
+	return left->document_id < right->document_id ? -1 : left->document_id > right->document_id;
+}
+
+/* Read the keys of documents of a resource in a new snapshot, in ascending order of the documents. */
+DocumentKey *
+TrackedKeysRead(Resource *resource, const int64 *ids, int n, int *found)
+{
+	static const Oid types[] = {INT8OID, TEXTOID, UUIDOID, UUIDOID};
+	Datum		values[] = {DatumInt8Array(n, ids)};
+	DocumentKey *keys;
+	bool		isnull;
+
+	SnapshotBegin();
+	*found = (int) StatementRead(KeysStatement(resource), values, 0);
+	SnapshotEnd();
+	ResultExpect(types);
+	keys = palloc_extended(sizeof(DocumentKey) * Max(*found, 1), MCXT_ALLOC_HUGE);
+	for (int i = 0; i < *found; i++)
+	{
+		Datum		value;
+
+		keys[i].document_id = ResultInt64(i, 1);
+		keys[i].key = DatumGetTextPCopy(ResultDatum(i, 2, &isnull));
+		value = ResultDatum(i, 3, &isnull);
+		keys[i].has_primary = !isnull;
+		if (!isnull)
+			keys[i].primary = *DatumGetUUIDP(value);
+		value = ResultDatum(i, 4, &isnull);
+		keys[i].has_alias = !isnull;
+		if (!isnull)
+			keys[i].alias = *DatumGetUUIDP(value);
+	}
+	ResultFree();
+	qsort(keys, *found, sizeof(DocumentKey), CompareKeys);
+	return keys;
+}
+
+/* Returns the key of a document among some; NULL if it is not there. */
+static const DocumentKey *
+FindKey(const DocumentKey *keys, int n, int64 document_id)
+{
+	DocumentKey wanted = {.document_id = document_id};
+
+	return bsearch(&wanted, keys, n, sizeof(DocumentKey), CompareKeys);
+}
+
+/* Returns true if two keys are the same. */
+static bool
+IsSame(const DocumentKey *left, const DocumentKey *right)
+{
+	Size		size = VARSIZE_ANY_EXHDR(left->key);
+
+	return size == VARSIZE_ANY_EXHDR(right->key) &&
+		memcmp(VARDATA_ANY(left->key), VARDATA_ANY(right->key), size) == 0;
+}
+
+/* Write rows, and forget them. */
+static void
+WriteRows(StoredRows *rows)
+{
+	RowSet		set = StoredRowsSet(rows);
+
+	if (set.nrows > 0 && RowWriteRun(&tracked_changes, KEYED_INSERT, &set) != (uint64) set.nrows)
+		ereport(ERROR,
+				(errcode(ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION),
+				 errmsg("dms.TrackedChange did not take a row")));
+	rows->nrows = 0;
+}
+
+/* Add the row of a document whose key has changed. */
+static void
+AddRow(StoredRows *rows, const DocumentHeader *header, int32 type_id, int64 version,
+	   const DocumentKey *before, const DocumentKey *after)
+{
+	Datum	   *values = StoredRowValues(rows, rows->nrows);
+	bool	   *nulls = StoredRowNulls(rows, rows->nrows);
+	pg_uuid_t  *uuid = palloc(sizeof(pg_uuid_t));
+
+	*uuid = header->uuid;
+	memset(nulls, false, sizeof(bool) * lengthof(tracked_columns));
+	values[0] = Int64GetDatum(header->document_id);
+	values[1] = Int64GetDatum(header->etag);
+	values[2] = CharGetDatum('K');
+	values[3] = Int32GetDatum(type_id);
+	values[4] = Int64GetDatum(version);
+	values[5] = UUIDPGetDatum(uuid);
+	values[6] = PointerGetDatum(before->key);
+	values[7] = PointerGetDatum(after->key);
+	values[8] = UUIDPGetDatum(&before->primary);
+	nulls[8] = !before->has_primary;
+	values[9] = UUIDPGetDatum(&before->alias);
+	nulls[9] = !before->has_alias;
+	rows->nrows++;
+}
+
+/*
+ * Record the documents of a resource whose keys have changed.  Their etags were raised;
+ * both lists of keys are in ascending order of the documents.
+ */
+void
+TrackedKeysChanged(Resource *resource, const DocumentKey *before, int nbefore,
+				   const DocumentKey *after, int nafter)
+{
+	int64	   *ids = palloc_extended(sizeof(int64) * Max(nafter, 1), MCXT_ALLOC_HUGE);
+	int64		version = ChangesVersion() + 1;
+	StoredRows	headers;
+	StoredRows	rows;
+	int			n = 0;
+
+	for (int i = 0; i < nafter; i++)
+	{
+		const DocumentKey *old = FindKey(before, nbefore, after[i].document_id);
+
+		if (old != NULL && !IsSame(old, &after[i]))
+			ids[n++] = after[i].document_id;
+	}
+	SnapshotBegin();
+	DocumentHeadersRead(ids, n, &headers);
+	SnapshotEnd();
+	StoredRowsInit(&rows, lengthof(tracked_columns), ROWS_AT_ONCE);
+	for (int i = 0; i < headers.nrows; i++)
+	{
+		DocumentHeader header;
+
+		CHECK_FOR_INTERRUPTS();
+		DocumentHeaderFromRow(StoredRowValues(&headers, i), &header);
+		AddRow(&rows, &header, resource->type_id, version, FindKey(before, nbefore, header.document_id),
+			   FindKey(after, nafter, header.document_id));
+		if (rows.nrows == ROWS_AT_ONCE)
+			WriteRows(&rows);
+	}
+	WriteRows(&rows);
+}
+
+/*
+ * Let deletes be recorded, or not: the trigger exists only while they are, so that
+ * others do not pay for it.
+ */
+void
+TrackedChangesTrigger(bool tracked)
+{
+	StatementExecute("DROP TRIGGER IF EXISTS change_tracking ON dms.Document");
+	if (tracked)
+		StatementExecute("CREATE TRIGGER change_tracking AFTER DELETE ON dms.Document REFERENCING OLD TABLE AS gone"
+						 " FOR EACH STATEMENT EXECUTE FUNCTION dms.change_tracking()");
+}
+
+/*
+ * Returns the largest number up to which all rows are older than an interval, but not
+ * above one that is final; 0 if there are none.
+ */
+int64
+TrackedChangesPurgeable(int64 newest, const char *older_than)
+{
+	Oid			types[] = {INT8OID, TEXTOID};
+	Datum		values[] = {Int64GetDatum(newest), CStringGetTextDatum(older_than)};
+
+	SnapshotBeginLatest();
+	(void) StatementExecuteWithArgs("SELECT COALESCE(pg_catalog.max(t.ChangeVersion), 0) FROM dms.TrackedChange AS t"
+									" WHERE t.ChangeVersion OPERATOR(pg_catalog.<=) $1"
+									" AND t.ChangeVersion OPERATOR(pg_catalog.<) COALESCE((SELECT pg_catalog.min(y.ChangeVersion)"
+									" FROM dms.TrackedChange AS y WHERE y.CreatedAt OPERATOR(pg_catalog.>)"
+									" (pg_catalog.now() OPERATOR(pg_catalog.-) $2::pg_catalog.interval)), $1 OPERATOR(pg_catalog.+) 1)",
+									lengthof(types), types, values, true);
+	SnapshotEnd();
+	return ResultInt64(0, 1);
+}
+
+/* Delete the rows up to a number; returns how many there were. */
+int64
+TrackedChangesPurge(int64 through)
+{
+	Oid			types[] = {INT8OID};
+	Datum		values[] = {Int64GetDatum(through)};
+
+	return (int64) StatementExecuteWithArgs("DELETE FROM dms.TrackedChange WHERE ChangeVersion OPERATOR(pg_catalog.<=) $1",
+											lengthof(types), types, values, false);
+}

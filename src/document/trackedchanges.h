@@ -1,0 +1,31 @@
+/*
+ * trackedchanges.h
+ *		Deletes of documents, and changes of their keys: rows of dms.TrackedChange.
+ */
+#ifndef DMS_TRACKEDCHANGES_H
+#define DMS_TRACKEDCHANGES_H
+
+#include "postgres.h"
+
+#include "model/modelcache.h"
+#include "utils/uuid.h"
+
+/* The key of a document, and its ReferentialIds. */
+typedef struct DocumentKey
+{
+	int64		document_id;
+	text	   *key;
+	bool		has_primary;
+	bool		has_alias;
+	pg_uuid_t	primary;
+	pg_uuid_t	alias;
+} DocumentKey;
+
+extern DocumentKey *TrackedKeysRead(Resource *resource, const int64 *ids, int n, int *found);
+extern void TrackedKeysChanged(Resource *resource, const DocumentKey *before, int nbefore,
+							   const DocumentKey *after, int nafter);
+extern void TrackedChangesTrigger(bool tracked);
+extern int64 TrackedChangesPurgeable(int64 newest, const char *older_than);
+extern int64 TrackedChangesPurge(int64 through);
+
+#endif							/* DMS_TRACKEDCHANGES_H */

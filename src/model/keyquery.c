@@ -1,0 +1,117 @@
+/*
+ * keyquery.c
+ *		Statements that read the keys of documents as JSON.
+ *
+ * Those who follow the store learn of deleted documents and of changed keys, and know
+ * documents by their keys: {"schoolId":5,"sessionName":"S"}.  The names are those of the
+ * query fields, so that they are the same as in filters, and the values are written as
+ * in documents.
+ *
+ * The same statement is used by the library and by the trigger on dms.Document, which
+ * must work without the library.  So equal keys are equal texts.
+ */
+#include "postgres.h"
+
+#include "model/equalpaths.h"
+#include "model/jsonwrite.h"
+#include "model/keyquery.h"
+#include "utils/builtins.h"
+
+/* Append "FROM root AS j0 LEFT JOIN ..."; a row that is missing gives NULLs. */
+void
+KeyQueryAppendFrom(StringInfo sql, const ProjectionModel *projection)
+{
+	for (int i = 0; i < projection->njoins; i++)
+	{
+		const JoinModel *join = &projection->joins[i];
+
+		appendStringInfo(sql, "%s%s AS j%d", i == 0 ? " FROM " : " LEFT JOIN ",
+						 quote_qualified_identifier(join->schema, join->table), i);
+		if (i > 0)
+			appendStringInfo(sql, " ON j%d.documentid OPERATOR(pg_catalog.=) j%d.%s",
+							 i, join->from, quote_identifier(join->from_column));
+	}
+}
+
+/* Returns a path without its root, as a name: "$.a.b" becomes "a.b". */
+static const char *
+PathAsName(const char *path)
+{
+	return strncmp(path, "$.", 2) == 0 ? path + 2 : path;
+}
+
+/*
+ * Returns the name of a value of the key.  Two values may have one query field; the
+ * second is called by its path then.
+ */
+char *
+KeyQueryName(const ResourceModel *model, int value)
+{
+	const ProjectionModel *projection = &model->projections[0];
+	const char *name = EqualPathsFieldName(model, projection->values[value].path);
+
+	for (int i = 0; i < value; i++)
+		if (strcmp(EqualPathsFieldName(model, projection->values[i].path), name) == 0)
+			return pstrdup(PathAsName(projection->values[value].path));
+	return pstrdup(name);
+}
+
+/* Returns an expression that is the column in the form in which to_json() writes it as documents do. */
+static char *
+ColumnToWrite(const char *column, ValueType type)
+{
+	switch (type)
+	{
+		case VALUE_TEXT:
+			return psprintf("%s::pg_catalog.text", column);
+		case VALUE_NUMERIC:
+			return psprintf("pg_catalog.trim_scale(%s)", column);
+		case VALUE_TIMESTAMP:
+			return psprintf("(pg_catalog.rtrim(pg_catalog.rtrim(pg_catalog.to_char(pg_catalog.timezone('UTC', %s),"
+							" 'YYYY-MM-DD\"T\"HH24:MI:SS.US'), '0'), '.') OPERATOR(pg_catalog.||) 'Z')", column);
+		default:
+			return pstrdup(column);
+	}
+}
+
+/* Append a member of the key. */
+static void
+AppendMember(StringInfo sql, bool first, const char *name, const char *column, ValueType type)
+{
+	StringInfoData literal;
+
+	initStringInfo(&literal);
+	appendStringInfoChar(&literal, first ? '{' : ',');
+	JsonWriteString(&literal, name, strlen(name));
+	appendStringInfoChar(&literal, ':');
+	appendStringInfo(sql, "%s, COALESCE(pg_catalog.to_json(%s)::pg_catalog.text, 'null'), ",
+					 quote_literal_cstr(literal.data), ColumnToWrite(column, type));
+}
+
+/*
+ * Returns the statement that reads the ids and keys of the documents of a resource, to
+ * be followed by a condition on the root, j0.
+ */
+char *
+KeyQuerySql(const ResourceModel *model)
+{
+	const ProjectionModel *projection = &model->projections[0];
+	StringInfoData sql;
+
+	initStringInfo(&sql);
+	appendStringInfoString(&sql, "SELECT j0.documentid, pg_catalog.concat(");
+	if (model->kind == RESOURCE_DESCRIPTOR)
+	{
+		AppendMember(&sql, true, "namespace", "j0.namespace", VALUE_TEXT);
+		AppendMember(&sql, false, "codeValue", "j0.codevalue", VALUE_TEXT);
+		appendStringInfoString(&sql, "'}')::pg_catalog.json FROM dms.descriptor AS j0");
+		return sql.data;
+	}
+	for (int i = 0; i < projection->nvalues; i++)
+		AppendMember(&sql, i == 0, KeyQueryName(model, i),
+					 psprintf("j%d.%s", projection->values[i].join, quote_identifier(projection->values[i].column)),
+					 projection->values[i].type);
+	appendStringInfoString(&sql, "'}')::pg_catalog.json");
+	KeyQueryAppendFrom(&sql, projection);
+	return sql.data;
+}

@@ -1,0 +1,17 @@
+/*
+ * keyquery.h
+ *		Statements that read the keys of documents as JSON.
+ */
+#ifndef DMS_KEYQUERY_H
+#define DMS_KEYQUERY_H
+
+#include "postgres.h"
+
+#include "lib/stringinfo.h"
+#include "model/model.h"
+
+extern void KeyQueryAppendFrom(StringInfo sql, const ProjectionModel *projection);
+extern char *KeyQueryName(const ResourceModel *model, int value);
+extern char *KeyQuerySql(const ResourceModel *model);
+
+#endif							/* DMS_KEYQUERY_H */
