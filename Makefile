@@ -56,6 +56,8 @@ OBJS += $(addprefix src/request/,idempotency.o idempotencysql.o request.o reques
 OBJS += $(addprefix src/model/,keyquery.o)
 OBJS += $(addprefix src/document/,trackedchanges.o)
 OBJS += $(addprefix src/cascade/,keychanges.o)
+OBJS += $(addprefix src/engine/,running.o)
+OBJS += $(addprefix src/verbs/,changecursor.o changefeed.o changequery.o readrights.o)
 OBJS += $(addprefix src/admin/,auditscope.o changetracking.o configure.o configureresource.o deploy.o diagram.o introspect.o migrate.o migratedata.o \
 	rebuildedges.o repair.o repairsql.o retention.o upgrade.o)
 OBJS += $(addprefix src/worker/,launcher.o tasks.o worker.o workerstatus.o)
@@ -67,7 +69,7 @@ $(shell mkdir -p $(sort $(dir $(OBJS))))
 REGRESS = extension uuid lowercase deploy mapping introspection deploy_refusals store indexes protocol
 REGRESS += write write_validation write_references write_identity write_many cascade audit migrate migrate_losses roles configure configure_resource
 REGRESS += direct_access direct_constraints hostile hostile_tables contradictions
-REGRESS += read kept query query_changes digests history history_rights argument_types requests row_security idempotency relations request_versions request_relations search generated_id
+REGRESS += read kept query query_changes changes digests history history_rights argument_types requests row_security idempotency relations request_versions request_relations search generated_id
 
 # Specs of the fault schedule need pause points, so only ./check runs them.
 FAULT_SPECS := $(shell sed 's/\#.*//' $(TOP)/test/isolation/fault_schedule 2>/dev/null)

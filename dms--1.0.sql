@@ -982,6 +982,34 @@ AS 'MODULE_PATHNAME', 'dms_compact_changes';
 COMMENT ON FUNCTION dms.compact_changes() IS
 'deletes rows of the journal of changes that later changes of the same documents have superseded; returns their number';
 
+CREATE FUNCTION dms.purge_tracked_changes(older_than interval) RETURNS bigint
+LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_purge_tracked_changes';
+COMMENT ON FUNCTION dms.purge_tracked_changes(interval) IS
+'deletes records of deleted documents and of changed keys that are older; returns their number';
+
+CREATE FUNCTION dms.skip_change_versions(by bigint DEFAULT 1000000000) RETURNS bigint
+LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_skip_change_versions';
+COMMENT ON FUNCTION dms.skip_change_versions(bigint) IS
+'lets numbers of changes jump, after changes were lost that clients have seen the numbers of; returns the newest number then';
+
+CREATE FUNCTION dms.change_blockers()
+RETURNS TABLE (pid int, xid xid8, database name, since interval, state text, query text)
+LANGUAGE sql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+SELECT a.pid, x.xid, COALESCE(a.datname, p.database), now() - COALESCE(a.xact_start, p.prepared),
+	CASE WHEN p.gid IS NULL THEN a.state ELSE 'prepared transaction ' || p.gid END, a.query
+FROM pg_snapshot_xip(pg_current_snapshot()) AS x (xid)
+LEFT JOIN pg_stat_activity AS a ON a.backend_xid = x.xid::xid
+LEFT JOIN pg_prepared_xacts AS p ON p.transaction = x.xid::xid
+WHERE COALESCE(a.datname, p.database, current_database()) = current_database()
+  AND a.backend_type IS DISTINCT FROM 'autovacuum worker'
+ORDER BY x.xid
+$$;
+COMMENT ON FUNCTION dms.change_blockers() IS
+'the running transactions of this database, the oldest first: changes from it on are not among the newest yet';
+
 CREATE FUNCTION dms.current_change_version() RETURNS bigint
 LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'dms_current_change_version';
@@ -1249,6 +1277,46 @@ LANGUAGE C STABLE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'dms_referencing_documents';
 COMMENT ON FUNCTION dms.referencing_documents(uuid) IS
 'the documents that refer to this one, and the places of their references, by project, resource and id';
+
+CREATE FUNCTION dms.read_changes(after_cursor text DEFAULT NULL, max_changes int DEFAULT 1000,
+	with_documents boolean DEFAULT true)
+RETURNS TABLE (kind text, change_version bigint, document_uuid uuid, project text, resource text, etag bigint,
+	document json, old_key json, new_key json, next_cursor text)
+LANGUAGE C STABLE CALLED ON NULL INPUT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_read_changes';
+COMMENT ON FUNCTION dms.read_changes(text, int, boolean) IS
+'changes after a cursor, or everything without one: rows of the kinds key, document and delete, and an end when there are no more for now; each row has the cursor to go on with';
+
+CREATE FUNCTION dms.available_change_versions(OUT oldest bigint, OUT newest bigint)
+LANGUAGE C STABLE CALLED ON NULL INPUT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_available_change_versions';
+COMMENT ON FUNCTION dms.available_change_versions() IS
+'the newest number that no later change can be below of, and the number up to which deletes may not be recorded any more';
+
+CREATE FUNCTION dms.changed_documents(project text, resource text, min_version bigint DEFAULT 0,
+	max_version bigint DEFAULT NULL, page_limit int DEFAULT 500, after_version bigint DEFAULT NULL,
+	after_document_id bigint DEFAULT NULL)
+RETURNS TABLE (change_version bigint, document_id bigint, document_uuid uuid, etag bigint, document json)
+LANGUAGE C STABLE CALLED ON NULL INPUT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_changed_documents';
+COMMENT ON FUNCTION dms.changed_documents(text, text, bigint, bigint, int, bigint, bigint) IS
+'documents whose last change has a number between two, by default up to the newest, in the order of numbers and ids';
+
+CREATE FUNCTION dms.deleted_documents(project text, resource text, min_version bigint DEFAULT 0,
+	max_version bigint DEFAULT NULL, page_limit int DEFAULT 500, page_offset bigint DEFAULT 0)
+RETURNS TABLE (document_uuid uuid, change_version bigint, key_values json)
+LANGUAGE C STABLE CALLED ON NULL INPUT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_deleted_documents';
+COMMENT ON FUNCTION dms.deleted_documents(text, text, bigint, bigint, int, bigint) IS
+'documents that were deleted, with their keys, unless a document has the same identity again';
+
+CREATE FUNCTION dms.changed_keys(project text, resource text, min_version bigint DEFAULT 0,
+	max_version bigint DEFAULT NULL, page_limit int DEFAULT 500, page_offset bigint DEFAULT 0)
+RETURNS TABLE (document_uuid uuid, change_version bigint, old_key_values json, new_key_values json)
+LANGUAGE C STABLE CALLED ON NULL INPUT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_changed_keys';
+COMMENT ON FUNCTION dms.changed_keys(text, text, bigint, bigint, int, bigint) IS
+'documents whose keys have changed: the first old key and the last new one';
 
 CREATE FUNCTION dms.document_digests(project text, resource text, buckets int DEFAULT 256)
 RETURNS TABLE (bucket int, documents bigint, digest bytea)
@@ -2186,7 +2254,7 @@ DECLARE
 	project CONSTANT text := model ->> 'project';
 	resource CONSTANT text := model ->> 'resource';
 	options CONSTANT jsonb := (SELECT t.Options FROM dms.ResourceType AS t
-		WHERE t.ResourceTypeId = dms_internal.resource_type_id(project, resource));
+		WHERE t.ResourceTypeId = dms_internal.resource_type_id(project, resource) LIMIT 1);
 	id_column text;
 BEGIN
 	IF only_document IS NULL AND options <> '{}' THEN
@@ -2513,6 +2581,7 @@ VALUES
 -- tables, and on the tables and views of resources.
 ('reader', '{require_store, instance_id, resources, describe_resource, resource_options, schema_diagram, resolve, get_document,
 	latest_version, search_documents, list_versions, history_stats, query_documents, count_documents, document_digests, referencing_documents,
+	read_changes, available_change_versions, changed_documents, deleted_documents, changed_keys,
 	urn, id_of, parent, ancestors, collections, children, members, account_documents, delete_plan, grant_sources,
 	covers, covered_documents, find_unique_key, get_record, query_records, handle_request, process_request,
 	unavailable_response, require_own_transaction}',
@@ -2525,7 +2594,8 @@ VALUES
 	idempotency_begin, idempotency_complete}',
 	'{}'),
 ('admin', '{core_ddl, trigger_ddl, upgrade_ddl, upgrade_store, deploy_schema, migrate_schema, plan_schema, plan_migration, configure_store,
-	configure_resource, plan_resource, set_change_tracking, compact_changes, baseline_history, write_baseline, purge_history, erase_history,
+	configure_resource, plan_resource, set_change_tracking, compact_changes, purge_tracked_changes,
+	skip_change_versions, change_blockers, baseline_history, write_baseline, purge_history, erase_history,
 	stored_identities, resource_type_id, audit, audit_store, audit_scope, audit_rows, audit_references, audit_documents,
 	audit_edges, audit_identities, audit_descriptors, audit_members, audit_history, audit_changes, audit_options, audit_relations, audit_orphans, rebuild_edges, repair,
 	lock_identity_closure, recompute_identities, grant_access,

@@ -1,7 +1,8 @@
 /*
  * changetracking.c
- *		dms.set_change_tracking(), dms.compact_changes() and
- *		dms.current_change_version(): the upkeep of the journal of changes.
+ *		The upkeep of the journal of changes: dms.set_change_tracking(),
+ *		dms.compact_changes(), dms.purge_tracked_changes(),
+ *		dms.skip_change_versions() and dms.current_change_version().
  */
 #include "postgres.h"
 
@@ -11,6 +12,7 @@
 #include "document/changes.h"
 #include "document/trackedchanges.h"
 #include "engine/session.h"
+#include "engine/snapshot.h"
 #include "engine/store.h"
 #include "engine/storerow.h"
 #include "fmgr.h"
@@ -20,6 +22,8 @@
 PG_FUNCTION_INFO_V1(dms_set_change_tracking);
 PG_FUNCTION_INFO_V1(dms_compact_changes);
 PG_FUNCTION_INFO_V1(dms_current_change_version);
+PG_FUNCTION_INFO_V1(dms_skip_change_versions);
+PG_FUNCTION_INFO_V1(dms_purge_tracked_changes);
 
 /*
  * Begin to record changes: all documents count as changed now.  What was deleted
@@ -115,4 +119,77 @@ dms_current_change_version(PG_FUNCTION_ARGS)
 	version = ChangesVersion();
 	SessionEnd(&session);
 	PG_RETURN_INT64(version);
+}
+
+/*
+ * Let numbers of changes jump over some, and return the newest one then.  The gate is
+ * closed, because a change of a running write would have the old numbers.
+ */
+Datum
+dms_skip_change_versions(PG_FUNCTION_ARGS)
+{
+	static const char *const names[] = {"by"};
+	Session		session;
+	int64		newest;
+
+	ReportRequireArguments(fcinfo, lengthof(names), names);
+	if (PG_GETARG_INT64(0) < 1)
+		ReportError(PROBLEM_ARGUMENT, NULL, "by must be a number from 1 on");
+	(void) StoreTable(STORE_STORE);
+	PreventCommandIfReadOnly("dms.skip_change_versions()");
+	if (IsolationUsesXactSnapshot())
+		ReportError(PROBLEM_NOT_SUPPORTED, "Call it in a transaction that is READ COMMITTED.",
+					"numbers cannot be skipped under a snapshot that was taken before the writers were stopped");
+	StoreDeployLock();
+	StoreGate(ShareRowExclusiveLock);
+	SessionBegin(&session, RIGHTS_OF_OWNER);
+	if (!ChangesAreTracked())
+		ChangesRequire();
+	ChangesSkip(PG_GETARG_INT64(0));
+	SnapshotBeginLatest();
+	newest = ChangesNewest();
+	SnapshotEnd();
+	SessionEnd(&session);
+	PG_RETURN_INT64(newest);
+}
+
+/* Say that deletes up to a number may not be recorded any more. */
+static void
+SetPurged(int64 through)
+{
+	StoreJournal set = *StoreRowJournal();
+
+	set.purged_by = ChangesVersion();
+	set.purged_through = Max(set.purged_through, through);
+	StoreRowSetJournal(&set);
+}
+
+/*
+ * Delete deletes and changes of keys that are older than an interval; returns their
+ * number.  Those that somebody may still not see stay.
+ */
+Datum
+dms_purge_tracked_changes(PG_FUNCTION_ARGS)
+{
+	static const char *const names[] = {"older_than"};
+	Session		session;
+	int64		newest;
+	int64		through;
+	int64		deleted = 0;
+
+	ReportRequireArguments(fcinfo, lengthof(names), names);
+	WriteBegin(&session, "dms.purge_tracked_changes()");
+	ChangesRequire();
+	StoreRowLock();
+	SnapshotBeginLatest();
+	newest = ChangesNewest();
+	SnapshotEnd();
+	through = TrackedChangesPurgeable(newest, PG_GETARG_DATUM(0));
+	if (through > 0)
+	{
+		SetPurged(through);
+		deleted = TrackedChangesPurge(through);
+	}
+	SessionEnd(&session);
+	PG_RETURN_INT64(deleted);
 }

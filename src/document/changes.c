@@ -33,10 +33,12 @@
 #include "base/faults.h"
 #include "base/report.h"
 #include "catalog/pg_type.h"
+#include "common/int.h"
 #include "document/changes.h"
 #include "engine/keywrite.h"
 #include "engine/result.h"
 #include "engine/rowwrite.h"
+#include "engine/running.h"
 #include "engine/snapshot.h"
 #include "engine/statement.h"
 #include "storage/proc.h"
@@ -92,16 +94,6 @@ ChangesAreForeign(void)
 	return StoreRowJournal()->system != (int64) GetSystemIdentifier();
 }
 
-/* Returns the oldest transaction that runs, in this database or in another one. */
-static int64
-OldestRunning(void)
-{
-	Snapshot	snapshot = GetLatestSnapshot();
-	FullTransactionId next = ReadNextFullTransactionId();
-
-	return (int64) (U64FromFullTransactionId(next) - (uint32) (XidFromFullTransactionId(next) - snapshot->xmin));
-}
-
 /* Returns the largest number of a change that has committed. */
 int64
 ChangesHighest(void)
@@ -134,6 +126,84 @@ ChangesLastEtag(const pg_uuid_t *uuid)
 	return ResultInt64(0, 1);
 }
 
+static Statement find_highest =
+{
+	.sql = "SELECT pg_catalog.max(GREATEST((SELECT c.ChangeVersion FROM dms.DocumentChange AS c"
+	" WHERE c.ResourceTypeId OPERATOR(pg_catalog.=) t.ResourceTypeId ORDER BY c.ChangeVersion DESC LIMIT 1),"
+	" (SELECT c.ChangeVersion FROM dms.TrackedChange AS c"
+	" WHERE c.ResourceTypeId OPERATOR(pg_catalog.=) t.ResourceTypeId ORDER BY c.ChangeVersion DESC LIMIT 1), 0))"
+	" FROM dms.ResourceType AS t",
+	.ordered = true,
+};
+
+/* Returns the largest number that the active snapshot sees, or one that was given elsewhere. */
+int64
+ChangesHighestSeen(void)
+{
+	const StoreJournal *journal = StoreRowJournal();
+	int64		highest = 0;
+	bool		isnull;
+	Datum		value;
+
+	if (StatementRun(&find_highest, NULL, NULL, true, 1) == 1)
+	{
+		value = ResultDatum(0, 1, &isnull);
+		highest = isnull ? 0 : DatumGetInt64(value);
+	}
+	return Max(Max(highest, journal->purged_through), journal->floor);
+}
+
+/* Returns the transaction that gave a number; for one that was given elsewhere, one before all of ours. */
+uint64
+ChangesXid(int64 version)
+{
+	const StoreJournal *journal = StoreRowJournal();
+
+	return (uint64) ((Max(version, journal->floor) - journal->base) >> 1);
+}
+
+/*
+ * Returns the largest number such that the active snapshot sees all changes up to it,
+ * and so will every later one.  It never falls: the highest number that is seen is
+ * only exceeded by those of transactions that are still running.
+ */
+int64
+ChangesNewest(void)
+{
+	int64		horizon = StoreRowJournal()->base + 2 * ((int64) RunningOldestHere() - 1) + 1;
+
+	return Min(horizon, ChangesHighestSeen() | 1);
+}
+
+/*
+ * Choose a base such that numbers of all transactions that run or are still to begin
+ * are above a floor.
+ */
+static void
+SetFloor(StoreJournal *set, int64 floor)
+{
+	set->floor = floor;
+	set->base = (floor | 1) + 1 - 2 * (int64) RunningOldest();
+	set->system = (int64) GetSystemIdentifier();
+}
+
+/*
+ * Let numbers jump over some.  The gate is closed.  Those who have heard of larger
+ * numbers than this server knows, from one that was lost, miss nothing then.
+ */
+void
+ChangesSkip(int64 by)
+{
+	StoreJournal set = *StoreRowJournal();
+	int64		floor;
+
+	if (pg_add_s64_overflow(Max(Max(set.floor, set.purged_through), ChangesHighest()) | 1, by, &floor) ||
+		floor > PG_INT64_MAX / 2)
+		ReportError(PROBLEM_ARGUMENT, NULL, "numbers of changes would become too large");
+	SetFloor(&set, floor);
+	StoreRowSetJournal(&set);
+}
+
 /*
  * Choose a base for this server.  Numbers of all transactions that run or are still to
  * begin are above those that the copy has.  Others who want to do the same wait.
@@ -151,9 +221,7 @@ Rebase(void)
 	}
 	FAULT_PAUSE("before_rebase");
 	set = *StoreRowJournal();
-	set.floor = Max(Max(set.floor, set.purged_through), ChangesHighest());
-	set.base = (set.floor | 1) + 1 - 2 * OldestRunning();
-	set.system = (int64) GetSystemIdentifier();
+	SetFloor(&set, Max(Max(set.floor, set.purged_through), ChangesHighest()));
 	StoreRowSetJournal(&set);
 }
 
@@ -235,7 +303,7 @@ typedef struct NewChanges
 
 /* Fill in a row of the journal. */
 static void
-ChangeRow(int row, Datum *values, void *arg)
+ChangeRow	(int row, Datum *values, void *arg)
 {
 	const NewChanges *new_changes = arg;
 	const ChangedDocument *document = &new_changes->documents[row];

@@ -236,17 +236,17 @@ TrackedChangesTrigger(bool tracked)
  * above one that is final; 0 if there are none.
  */
 int64
-TrackedChangesPurgeable(int64 newest, const char *older_than)
+TrackedChangesPurgeable(int64 newest, Datum older_than)
 {
-	Oid			types[] = {INT8OID, TEXTOID};
-	Datum		values[] = {Int64GetDatum(newest), CStringGetTextDatum(older_than)};
+	Oid			types[] = {INT8OID, INTERVALOID};
+	Datum		values[] = {Int64GetDatum(newest), older_than};
 
 	SnapshotBeginLatest();
 	(void) StatementExecuteWithArgs("SELECT COALESCE(pg_catalog.max(t.ChangeVersion), 0) FROM dms.TrackedChange AS t"
 									" WHERE t.ChangeVersion OPERATOR(pg_catalog.<=) $1"
 									" AND t.ChangeVersion OPERATOR(pg_catalog.<) COALESCE((SELECT pg_catalog.min(y.ChangeVersion)"
 									" FROM dms.TrackedChange AS y WHERE y.CreatedAt OPERATOR(pg_catalog.>)"
-									" (pg_catalog.now() OPERATOR(pg_catalog.-) $2::pg_catalog.interval)), $1 OPERATOR(pg_catalog.+) 1)",
+									" (pg_catalog.now() OPERATOR(pg_catalog.-) $2)), $1 OPERATOR(pg_catalog.+) 1)",
 									lengthof(types), types, values, true);
 	SnapshotEnd();
 	return ResultInt64(0, 1);

@@ -25,7 +25,7 @@ extern DocumentKey *TrackedKeysRead(Resource *resource, const int64 *ids, int n,
 extern void TrackedKeysChanged(Resource *resource, const DocumentKey *before, int nbefore,
 							   const DocumentKey *after, int nafter);
 extern void TrackedChangesTrigger(bool tracked);
-extern int64 TrackedChangesPurgeable(int64 newest, const char *older_than);
+extern int64 TrackedChangesPurgeable(int64 newest, Datum older_than);
 extern int64 TrackedChangesPurge(int64 through);
 
 #endif							/* DMS_TRACKEDCHANGES_H */

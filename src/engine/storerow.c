@@ -334,6 +334,14 @@ StoreRowInstance(void)
 	return &state.instance;
 }
 
+/* Returns the generation of the store: how often models or options were changed. */
+int64
+StoreRowRaised(void)
+{
+	StoreRowRequireVersion();
+	return state.generation;
+}
+
 /* Insert the row of a new store. */
 void
 StoreRowInsert(void)

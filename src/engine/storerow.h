@@ -57,6 +57,7 @@ extern uint64 StoreRowGeneration(void);
 extern const StoreLimits *StoreRowLimits(void);
 extern const StoreJournal *StoreRowJournal(void);
 extern const pg_uuid_t *StoreRowInstance(void);
+extern int64 StoreRowRaised(void);
 extern void StoreRowInsert(void);
 extern void StoreRowRaise(void);
 extern void StoreRowUpgraded(void);

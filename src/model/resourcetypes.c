@@ -194,3 +194,34 @@ ResourceTypesHaveHistory(int32 except)
 									" AND Options OPERATOR(pg_catalog.@>) '{\"history\": true}' LIMIT 1",
 									lengthof(types), types, values, false) > 0;
 }
+
+#define CHANGED_TYPES_SQL(table) \
+	"SELECT t.ResourceTypeId, t.ProjectName::pg_catalog.text, t.ResourceName::pg_catalog.text" \
+	" FROM dms.ResourceType AS t LEFT JOIN dms.ResourceModel AS m" \
+	" ON m.ProjectName OPERATOR(pg_catalog.=) t.ProjectName AND m.ResourceName OPERATOR(pg_catalog.=) t.ResourceName" \
+	" WHERE t.ResourceTypeId OPERATOR(pg_catalog.=) $2 OR EXISTS (SELECT FROM " table " AS c" \
+	" WHERE c.ResourceTypeId OPERATOR(pg_catalog.=) t.ResourceTypeId AND c.ChangeVersion OPERATOR(pg_catalog.>) $1)" \
+	" ORDER BY m.LoadOrder, t.ProjectName COLLATE pg_catalog.\"C\", t.ResourceName COLLATE pg_catalog.\"C\""
+
+static const Oid changed_types[] = {INT8OID, INT4OID};
+
+static Statement find_changed_documents =
+{
+	.sql = CHANGED_TYPES_SQL("dms.DocumentChange"),.nargs = 2,.argtypes = changed_types
+};
+static Statement find_tracked =
+{
+	.sql = CHANGED_TYPES_SQL("dms.TrackedChange"),.nargs = 2,.argtypes = changed_types
+};
+
+/*
+ * Find the resources that have changes, or deletes and changes of keys, above a number,
+ * and one more, each before those that refer to it.  Result: number, project, resource.
+ */
+uint64
+ResourceTypesChanged(bool documents, int64 after, int32 including)
+{
+	Datum		values[] = {Int64GetDatum(after), Int32GetDatum(including)};
+
+	return StatementRun(documents ? &find_changed_documents : &find_tracked, values, NULL, true, 0);
+}

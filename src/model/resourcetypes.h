@@ -18,5 +18,6 @@ extern Jsonb *ResourceTypeOptions(int32 id, char **name);
 extern bool ResourceTypeNames(int32 id, char **project, char **resource);
 extern void ResourceTypeSetOptions(int32 id, Jsonb *options);
 extern bool ResourceTypesHaveHistory(int32 except);
+extern uint64 ResourceTypesChanged(bool documents, int64 after, int32 including);
 
 #endif							/* DMS_RESOURCETYPES_H */

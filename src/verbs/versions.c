@@ -35,6 +35,7 @@
 #include "utils/rls.h"
 #include "utils/timestamp.h"
 #include "verbs/read.h"
+#include "verbs/readrights.h"
 #include "verbs/versions.h"
 
 PG_FUNCTION_INFO_V1(dms_get_document_version);
@@ -47,62 +48,13 @@ PG_FUNCTION_INFO_V1(dms_history_stats);
 
 /* --- rights --------------------------------------------------------------- */
 
-/* Returns true if the caller may read a table. */
-static bool
-MayRead(Oid table)
-{
-	return OidIsValid(table) && pg_class_aclcheck(table, GetUserId(), ACL_SELECT) == ACLCHECK_OK;
-}
-
-/* Returns true if policies may hide rows of a table from the caller. */
-static bool
-HidesRows(Oid table)
-{
-	return check_enable_rls(table, InvalidOid, true) == RLS_ENABLED;
-}
-
 /* Returns true if the caller may read all versions. */
 static bool
 IsAdministrator(void)
 {
 	Oid			versions = StoreTable(STORE_DOCUMENT_VERSION);
 
-	return MayRead(versions) && !HidesRows(versions);
-}
-
-/* Returns a table of the store by its name; InvalidOid if there is none. */
-static Oid
-TableOf(const char *schema, const char *name)
-{
-	return get_relname_relid(name, get_namespace_oid(schema, true));
-}
-
-/* Returns true if the caller may read the tables that identities are read from. */
-static bool
-MayReadIdentities(const ResourceModel *model)
-{
-	for (int i = 0; i < model->nprojections; i++)
-		for (int j = 0; j < model->projections[i].njoins; j++)
-			if (!MayRead(TableOf(model->projections[i].joins[j].schema, model->projections[i].joins[j].table)))
-				return false;
-	return MayRead(StoreTable(STORE_DESCRIPTOR));
-}
-
-/*
- * Returns true if the caller may read all tables of a resource, and no policy hides
- * rows of them; that of the root is not asked for if the row itself was found.
- */
-static bool
-MayReadResource(const ResourceModel *model, bool row_found)
-{
-	for (int i = 0; i < model->ntables; i++)
-	{
-		Oid			table = TableOf(model->tables[i].schema, model->tables[i].name);
-
-		if (!MayRead(table) || ((i > 0 || !row_found) && HidesRows(table)))
-			return false;
-	}
-	return MayReadIdentities(model);
+	return RightsRead(versions) && !RightsHideRows(versions);
 }
 
 /* Returns true if the caller may read versions of documents of a resource. */
@@ -110,7 +62,7 @@ static bool
 MayReadVersions(Resource *resource, bool row_found)
 {
 	return IsAdministrator() ||
-		(!ReadOptionsOf(resource)->history_admin && MayReadResource(resource->model, row_found));
+		(!ReadOptionsOf(resource)->history_admin && RightsReadResource(resource->model, row_found));
 }
 
 /*
@@ -121,7 +73,7 @@ static bool
 MayReadDeleted(Resource *resource)
 {
 	return IsAdministrator() ||
-		(resource != NULL && !HidesRows(StoreTable(STORE_DOCUMENT)) && MayReadVersions(resource, false));
+		(resource != NULL && !RightsHideRows(StoreTable(STORE_DOCUMENT)) && MayReadVersions(resource, false));
 }
 
 /* Returns true if the row of a document in its root table is visible to the caller. */
