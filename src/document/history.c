@@ -19,6 +19,8 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
 #include "base/faults.h"
 #include "base/ids.h"
 #include "catalog/pg_type.h"
@@ -44,6 +46,9 @@
 /* Documents whose rows are read together, and bytes of text that are written together. */
 #define DOCUMENTS_AT_ONCE 1000
 #define BYTES_AT_ONCE (8 * 1024 * 1024)
+
+/* The most guesses in a search for the version of a time. */
+#define MAX_GUESSES 4
 
 /* The trigger that records deleted documents; it exists if there is anything to record. */
 #define TRIGGER "document_history"
@@ -126,6 +131,10 @@ static Statement list_versions =
  * Versions that are not retained, among those of some documents: neither one of the
  * newest, nor young enough.  The newest one of a document stays.  It is a record of
  * the deletion if the document is gone; when that is not young any more, all go.
+ *
+ * The versions of a document are neighbors in the index, so one walk along it sees the
+ * newest one of each.  A place does not change between finding and deleting: versions
+ * are never updated, and our snapshot keeps VACUUM from giving it to another row.
  */
 #define PURGE_SQL(documents) \
 	"WITH rule AS MATERIALIZED (SELECT ResourceTypeId," \
@@ -133,21 +142,21 @@ static Statement list_versions =
 	" pg_catalog.now() OPERATOR(pg_catalog.-)" \
 	" (Options OPERATOR(pg_catalog.->>) 'retainFor')::pg_catalog.interval AS Since" \
 	" FROM dms.ResourceType WHERE Options OPERATOR(pg_catalog.?|) ARRAY['retainVersions', 'retainFor'])," \
-	" old AS MATERIALIZED (SELECT v.DocumentUuid, v.VersionNumber FROM dms.DocumentVersion AS v" \
+	" old AS MATERIALIZED (SELECT v.Place FROM (SELECT h.ctid AS Place, h.DocumentUuid, h.VersionNumber, h.CreatedAt," \
+	" h.ResourceTypeId, pg_catalog.last_value(h.VersionNumber) OVER document AS Newest," \
+	" pg_catalog.last_value(h.CreatedAt) OVER document AS NewestAt," \
+	" pg_catalog.last_value(h.Kind::pg_catalog.text OPERATOR(pg_catalog.=) 'deleted') OVER document AS Gone" \
+	" FROM dms.DocumentVersion AS h WHERE h.DocumentUuid OPERATOR(pg_catalog." documents ") $1" \
+	" WINDOW document AS (PARTITION BY h.DocumentUuid ORDER BY h.VersionNumber" \
+	" ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)) AS v" \
 	" JOIN rule AS r ON r.ResourceTypeId OPERATOR(pg_catalog.=) v.ResourceTypeId" \
-	" CROSS JOIN LATERAL (SELECT n.VersionNumber, n.CreatedAt, n.Kind::pg_catalog.text OPERATOR(pg_catalog.=) 'deleted' AS Gone" \
-	" FROM dms.DocumentVersion AS n WHERE n.DocumentUuid OPERATOR(pg_catalog.=) v.DocumentUuid" \
-	" ORDER BY n.VersionNumber DESC LIMIT 1) AS newest" \
-	" WHERE v.DocumentUuid OPERATOR(pg_catalog." documents ") $1 AND (" \
-	"(v.VersionNumber OPERATOR(pg_catalog.<) newest.VersionNumber" \
+	" WHERE (v.VersionNumber OPERATOR(pg_catalog.<) v.Newest" \
 	" AND (r.Versions IS NULL OR v.VersionNumber OPERATOR(pg_catalog.<=)" \
-	" (newest.VersionNumber OPERATOR(pg_catalog.-) r.Versions))" \
+	" (v.Newest OPERATOR(pg_catalog.-) r.Versions))" \
 	" AND (r.Since IS NULL OR v.CreatedAt OPERATOR(pg_catalog.<=) r.Since))" \
-	" OR (newest.Gone AND newest.CreatedAt OPERATOR(pg_catalog.<=) r.Since))" \
+	" OR (v.Gone AND v.NewestAt OPERATOR(pg_catalog.<=) r.Since)" \
 	" ORDER BY v.DocumentUuid, v.VersionNumber LIMIT $2)" \
-	" DELETE FROM dms.DocumentVersion AS v USING old" \
-	" WHERE v.DocumentUuid OPERATOR(pg_catalog.=) old.DocumentUuid" \
-	" AND v.VersionNumber OPERATOR(pg_catalog.=) old.VersionNumber"
+	" DELETE FROM dms.DocumentVersion AS v USING old WHERE v.ctid OPERATOR(pg_catalog.=) old.Place"
 
 static Statement purge_from =
 {
@@ -372,44 +381,78 @@ FindVersion(const pg_uuid_t *uuid, int64 number, HistoryVersion *version)
 }
 
 /*
- * Halve the numbers from *first, which was written up to a time, to last, which was
+ * Returns the number between two versions that a time would have if versions came at
+ * equal intervals.
+ */
+static int64
+GuessNumber(const HistoryVersion *first, const HistoryVersion *last, TimestampTz time)
+{
+	double		part = (double) (time - first->created_at) / (double) (last->created_at - first->created_at);
+
+	return first->number + (int64) ((double) (last->number - first->number) * part);
+}
+
+/*
+ * Search the numbers from *first, which was written up to a time, to last, which was
  * not, until *first is the last one up to then.  Returns false if a number is missing.
+ *
+ * The first numbers are guessed.  A guess is often close, but on the same side as the
+ * one before; so each second one goes a little further.  Then what is left is halved.
  */
 static bool
 SearchAsOf(const pg_uuid_t *uuid, TimestampTz time, HistoryVersion *first, HistoryVersion last)
 {
-	while (last.number - first->number > 1)
+	bool		upwards = false;
+
+	for (int i = 0; last.number - first->number > 1; i++)
 	{
-		HistoryVersion middle;
+		int64		room = last.number - first->number;
+		int64		number = i < MAX_GUESSES ? GuessNumber(first, &last, time) : first->number + room / 2;
+		int64		further = i < MAX_GUESSES && i % 2 == 1 ? Max((int64) (sqrt((double) room) / 2), 1) : 0;
+		HistoryVersion found;
 
 		CHECK_FOR_INTERRUPTS();
-		if (!FindVersion(uuid, first->number + (last.number - first->number) / 2, &middle))
+		number += upwards ? further : -further;
+		number = Min(Max(number, first->number + 1), last.number - 1);
+		if (!FindVersion(uuid, number, &found))
 			return false;
-		if (middle.created_at <= time)
-			*first = middle;
+		upwards = found.created_at <= time;
+		if (upwards)
+			*first = found;
 		else
-			last = middle;
+			last = found;
 	}
 	return true;
 }
 
+/* Find the first version of a document that is kept; returns false if there is none. */
+static bool
+FindOldest(const pg_uuid_t *uuid, HistoryVersion *version)
+{
+	Datum		values[] = {UUIDPGetDatum(uuid)};
+
+	return FindVersion(uuid, 1, version) ||
+		TakeVersion(StatementRun(&find_oldest, values, NULL, true, 1), version);
+}
+
 /*
  * Find the last version of a document that was written up to a time, in the active
- * snapshot; returns false if there is none.  Times do not fall as numbers grow, and
- * numbers have no gaps, unless the history was switched off for a while.
+ * snapshot; returns false if there is none.  The etag is that of the document, or 0 if
+ * it does not exist.  Times do not fall as numbers grow, and numbers have no gaps,
+ * unless the history was switched off for a while.
  */
 bool
-HistoryAsOf(const pg_uuid_t *uuid, TimestampTz time, HistoryVersion *version)
+HistoryAsOf(const pg_uuid_t *uuid, int64 etag, TimestampTz time, HistoryVersion *version)
 {
 	Datum		values[] = {UUIDPGetDatum(uuid), TimestampTzGetDatum(time)};
 	HistoryVersion newest;
 
-	if (!HistoryNewest(uuid, &newest))
+	if ((etag == 0 || !FindVersion(uuid, etag, &newest)) && !HistoryNewest(uuid, &newest))
 		return false;
 	*version = newest;
 	if (newest.created_at <= time)
 		return true;
-	if (!TakeVersion(StatementRun(&find_oldest, values, NULL, true, 1), version) || version->created_at > time)
+	if (!FindOldest(uuid, version) || version->created_at > time)
 		return false;
 	return SearchAsOf(uuid, time, version, newest) ||
 		TakeVersion(StatementRun(&find_as_of, values, NULL, true, 1), version);

@@ -35,7 +35,7 @@ extern bool HistoryIsKept(Resource *resource);
 extern void HistoryAppendOne(Resource *resource, const DocumentHeader *header, HistoryKind kind);
 extern void HistoryAppend(Resource *resource, const int64 *ids, int n, HistoryKind kind);
 extern bool HistoryNewest(const pg_uuid_t *uuid, HistoryVersion *version);
-extern bool HistoryAsOf(const pg_uuid_t *uuid, TimestampTz time, HistoryVersion *version);
+extern bool HistoryAsOf(const pg_uuid_t *uuid, int64 etag, TimestampTz time, HistoryVersion *version);
 extern text *HistoryText(const pg_uuid_t *uuid, int64 number);
 extern uint64 HistoryList(const pg_uuid_t *uuid, int64 before, int64 limit);
 extern int64 *HistoryLockUnrecorded(const ResourceModel *model, int64 after, int limit, bool wait, int *n);

@@ -182,7 +182,7 @@ VersionsTextAsOf(const VersionedDocument *document, TimestampTz time, MemoryCont
 	text	   *found = NULL;
 
 	SessionBegin(&owner, RIGHTS_OF_OWNER);
-	if (HistoryAsOf(document->uuid, time, &version))
+	if (HistoryAsOf(document->uuid, document->etag, time, &version))
 	{
 		*number = version.number;
 		found = CopyText(HistoryText(document->uuid, version.number), context);
