@@ -143,9 +143,10 @@ static Statement list_versions =
 	" (Options OPERATOR(pg_catalog.->>) 'retainFor')::pg_catalog.interval AS Since" \
 	" FROM dms.ResourceType WHERE Options OPERATOR(pg_catalog.?|) ARRAY['retainVersions', 'retainFor'])," \
 	" old AS MATERIALIZED (SELECT v.Place FROM (SELECT h.ctid AS Place, h.DocumentUuid, h.VersionNumber, h.CreatedAt," \
-	" h.ResourceTypeId, pg_catalog.last_value(h.VersionNumber) OVER document AS Newest," \
-	" pg_catalog.last_value(h.CreatedAt) OVER document AS NewestAt," \
-	" pg_catalog.last_value(h.Kind::pg_catalog.text OPERATOR(pg_catalog.=) 'deleted') OVER document AS Gone" \
+	" h.ResourceTypeId, pg_catalog.max(h.VersionNumber) OVER document AS Newest," \
+	" pg_catalog.max(h.CreatedAt) OVER document AS NewestAt," \
+	" pg_catalog.max(CASE WHEN h.Kind::pg_catalog.text OPERATOR(pg_catalog.=) 'deleted' THEN h.VersionNumber END)" \
+	" OVER document AS Deleted" \
 	" FROM dms.DocumentVersion AS h WHERE h.DocumentUuid OPERATOR(pg_catalog." documents ") $1" \
 	" WINDOW document AS (PARTITION BY h.DocumentUuid ORDER BY h.VersionNumber" \
 	" ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)) AS v" \
@@ -154,7 +155,7 @@ static Statement list_versions =
 	" AND (r.Versions IS NULL OR v.VersionNumber OPERATOR(pg_catalog.<=)" \
 	" (v.Newest OPERATOR(pg_catalog.-) r.Versions))" \
 	" AND (r.Since IS NULL OR v.CreatedAt OPERATOR(pg_catalog.<=) r.Since))" \
-	" OR (v.Gone AND v.NewestAt OPERATOR(pg_catalog.<=) r.Since)" \
+	" OR (v.Deleted OPERATOR(pg_catalog.=) v.Newest AND v.NewestAt OPERATOR(pg_catalog.<=) r.Since)" \
 	" ORDER BY v.DocumentUuid, v.VersionNumber LIMIT $2)" \
 	" DELETE FROM dms.DocumentVersion AS v USING old WHERE v.ctid OPERATOR(pg_catalog.=) old.Place"
 
