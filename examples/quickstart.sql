@@ -114,6 +114,12 @@ SELECT document_uuid AS attendance FROM dms.upsert_document('ed-fi', 'studentSec
 	"beginDate": "2025-08-20", "studentReference": {"studentUniqueId": "604822"}, "sectionReference":
 	{"localCourseCode": "ALG1", "schoolId": 123, "schoolYear": 2026, "sessionName": "Fall 2025", "sectionIdentifier": "ALG1-01"}}') \gset
 
+-- Keep every version of some documents.  Those that exist get their first one.
+SELECT dms.configure_resource('ed-fi', r, '{"history": true}')
+FROM unnest(ARRAY['students', 'studentSectionAssociations']) AS r;
+CALL dms.baseline_history('ed-fi', 'students');
+CALL dms.baseline_history('ed-fi', 'studentSectionAssociations');
+
 -- Rename the session.  All documents whose identity contains it follow in the
 -- same transaction: new identities, new etags.
 SELECT outcome, etag FROM dms.update_document(:'session', '{
@@ -122,6 +128,23 @@ SELECT outcome, etag FROM dms.update_document(:'session', '{
 	"totalInstructionalDays": 82}');
 SELECT ResourceName, Etag FROM dms.Document WHERE Etag > 1 ORDER BY DocumentId;
 SELECT jsonb_pretty(dms.get_document(:'attendance')::jsonb) AS document;
+
+-- Its version of before still has the old name.
+SELECT version, kind, is_current, dms.get_document(:'attendance', version) -> 'sectionReference' ->> 'sessionName' AS session
+FROM dms.list_versions(:'attendance');
+
+-- Who changed what, and when?  A front says for whom it writes.
+SET dms."user" = 'registrar';
+SELECT document_uuid AS student FROM dms.upsert_document('ed-fi', 'students', '{
+	"studentUniqueId": "604822", "firstName": "Ada", "lastSurname": "Byron", "birthDate": "2011-04-05"}') \gset
+RESET dms."user";
+SELECT version, kind, created_at, created_by, dms.get_document(:'student', version) ->> 'lastSurname' AS surname
+FROM dms.list_versions(:'student');
+
+-- It was a mistake: restore what was there before, as a new version.
+SELECT outcome, etag FROM dms.restore_document(:'student', 1);
+SELECT version, kind, dms.get_document(:'student', version) ->> 'lastSurname' AS surname
+FROM dms.list_versions(:'student');
 
 -- Nothing in the store contradicts anything else in it.
 SELECT * FROM dms.audit();
