@@ -138,8 +138,8 @@ SELECT dms.delete_document(:'levels'), dms.delete_document(:'ninth');
 -- Reads run with the rights of the caller: grants and row-level security apply.
 CREATE ROLE dms_read_reader;
 GRANT USAGE ON SCHEMA dms, edfi, transport TO dms_read_reader;
-GRANT EXECUTE ON FUNCTION dms.get_document(uuid), dms.count_documents(text, text, jsonb),
-	dms.query_documents(text, text, jsonb, int, bigint, uuid) TO dms_read_reader;
+GRANT EXECUTE ON FUNCTION dms.get_document(uuid), dms.count_documents(text, text, jsonb, bigint, bigint),
+	dms.query_documents(text, text, jsonb, int, bigint, uuid, bigint, bigint) TO dms_read_reader;
 SET ROLE dms_read_reader;
 SELECT dms.get_document(:'student');
 RESET ROLE;
