@@ -213,13 +213,13 @@ Rebase(void)
 {
 	StoreJournal set;
 
+	FAULT_PAUSE("before_rebase");
 	if (!FAULT_SKIP("rebase_lock"))
 	{
 		StoreRowLock();
 		if (!ChangesAreForeign())
 			return;
 	}
-	FAULT_PAUSE("before_rebase");
 	set = *StoreRowJournal();
 	SetFloor(&set, Max(Max(set.floor, set.purged_through), ChangesHighest()));
 	StoreRowSetJournal(&set);
