@@ -39,6 +39,7 @@ is_flat('CALL t.fail(300)', "CALL t.fail($failures)", "$failures calls that fail
 is_flat('CALL t.invalidate(20)', 'CALL t.invalidate(200)', '200 times a model that may have changed');
 is_flat('CALL t.deploy(3)', 'CALL t.deploy(20)', 'deploying 20 times what is deployed');
 is_flat('CALL t.plans(1)', 'CALL t.plans(30)', 'more resources than plans are kept of');
+is_flat('CALL t.keep_versions(50)', 'CALL t.keep_versions(500)', '500 documents with versions');
 
 test_waiting();
 
@@ -256,6 +257,25 @@ BEGIN
 	FOR n IN 1 .. times LOOP
 		PERFORM dms.deploy_schema(VARIADIC array_agg(file)) FROM t.file;
 		PERFORM dms.upsert_document('Ed-Fi', 'Student', t.student(1, n % 2));
+		COMMIT;
+	END LOOP;
+END $$;
+-- Documents whose versions are kept: written, renamed, read, deleted and restored.
+CREATE PROCEDURE t.keep_versions(times int) LANGUAGE plpgsql AS $$
+DECLARE
+	id uuid;
+	etag bigint;
+BEGIN
+	PERFORM dms.configure_resource('Ed-Fi', 'Student', '{"history": true, "retainVersions": 5}');
+	FOR n IN 1 .. times LOOP
+		id := (dms.upsert_document('Ed-Fi', 'Student', t.student(n, n % 2))).document_uuid;
+		etag := (dms.update_document(id, t.student(n, 3 + n % 7))).etag;
+		PERFORM count(dms.get_document(id, version)), count(dms.get_document(id, as_of => created_at)) FROM dms.list_versions(id);
+		PERFORM dms.delete_document(id);
+		PERFORM dms.restore_document(id, etag);
+		IF n % 25 = 0 THEN
+			PERFORM dms.purge_history(100);
+		END IF;
 		COMMIT;
 	END LOOP;
 END $$;
