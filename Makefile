@@ -50,7 +50,7 @@ OBJS += $(addprefix src/verbs/,account.o batchkeys.o batchresolve.o delete.o dep
 	query.o querysql.o queryterms.o read.o records.o relate.o related.o restore.o search.o uniquevalues.o update.o updatebatch.o \
 	upsert.o versions.o violations.o write.o \
 	writeguard.o writeresult.o)
-OBJS += $(addprefix src/request/,idempotency.o idempotencysql.o request.o requestanswer.o requestbody.o requestdocument.o requestid.o \
+OBJS += $(addprefix src/request/,idempotency.o idempotencysql.o request.o requestanswer.o requestbody.o requestchanges.o requestdocument.o requestid.o \
 	requestparameters.o requestparse.o requestquery.o requestrelations.o requestroutes.o requestversions.o \
 	response.o route.o)
 OBJS += $(addprefix src/model/,keyquery.o)
@@ -69,7 +69,7 @@ $(shell mkdir -p $(sort $(dir $(OBJS))))
 REGRESS = extension uuid lowercase deploy mapping introspection deploy_refusals store indexes protocol
 REGRESS += write write_validation write_references write_identity write_many cascade audit migrate migrate_losses roles configure configure_resource
 REGRESS += direct_access direct_constraints hostile hostile_tables contradictions
-REGRESS += read kept query query_changes changes digests history history_rights argument_types requests row_security idempotency relations request_versions request_relations search generated_id
+REGRESS += read kept query query_changes changes digests history history_rights argument_types requests row_security idempotency relations request_versions request_relations request_changes search generated_id
 
 # Specs of the fault schedule need pause points, so only ./check runs them.
 FAULT_SPECS := $(shell sed 's/\#.*//' $(TOP)/test/isolation/fault_schedule 2>/dev/null)

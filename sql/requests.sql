@@ -63,7 +63,7 @@ FROM unnest(ARRAY['', '/', '//', '/ed-fi', 'ed-fi/students', '/ed-fi//students',
 
 -- The detail names the part that is wrong.
 SELECT p, body ->> 'detail' FROM unnest(ARRAY['/', '/ed-fi', 'ed-fi/students', '/edfi/students', '/nothing/students', '/ed-fi/pupils',
-	'/ed-fi/students/1/2', '/ed-fi/%zz', '/ed-fi/students/deletes']) AS p, dms.handle_request('GET', p);
+	'/ed-fi/students/1/2', '/ed-fi/%zz', '/ed-fi/students/newest']) AS p, dms.handle_request('GET', p);
 
 -- A document of another endpoint is not found.
 SELECT status, body FROM dms.handle_request('GET', '/ed-fi/schools/' || :'ada');

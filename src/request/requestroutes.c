@@ -19,6 +19,7 @@
 #include "base/urn.h"
 #include "catalog/pg_type.h"
 #include "lib/stringinfo.h"
+#include "request/requestchanges.h"
 #include "request/requestdocument.h"
 #include "request/requestquery.h"
 #include "request/requestrelations.h"
@@ -34,6 +35,12 @@ static const Route routes[] = {
 	{{"dms", "records"}, METHOD_GET, {"query_records", 5, {TEXTOID, TEXTOID, TEXTOID, INT4OID, TEXTOID}}, RequestRecordsGet},
 	{{"dms", "accounts", ROUTE_ID, "documents"}, METHOD_GET,
 	{"account_documents", 4, {UUIDOID, TEXTOID, INT4OID, UUIDOID}}, RequestAccountDocumentsGet},
+
+	{{"changeQueries", "v1", "availableChangeVersions"}, METHOD_GET, {"available_change_versions", 0}, RequestAvailableChangesGet},
+	{{ROUTE_RESOURCE, "deletes"}, METHOD_GET,
+	{"deleted_documents", 6, {TEXTOID, TEXTOID, INT8OID, INT8OID, INT4OID, INT8OID}}, RequestDeletesGet},
+	{{ROUTE_RESOURCE, "keyChanges"}, METHOD_GET,
+	{"changed_keys", 6, {TEXTOID, TEXTOID, INT8OID, INT8OID, INT4OID, INT8OID}}, RequestKeyChangesGet},
 
 	{{ROUTE_RESOURCE}, METHOD_GET, {NULL}, RequestQueryPage},
 	{{ROUTE_RESOURCE}, METHOD_POST, {"upsert_document", 4, {TEXTOID, TEXTOID, JSONOID, INT8OID}}, RequestDocumentPost, RequestAttachCheck},

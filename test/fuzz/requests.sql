@@ -38,9 +38,9 @@ $$;
 -- A path of any kind, other than that of a document or of a page of documents.
 CREATE FUNCTION fuzz_path(endpoint text, document uuid) RETURNS text LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
-	other uuid := (SELECT d.DocumentUuid FROM dms.Document AS d ORDER BY random() LIMIT 1);
+	other uuid := coalesce((SELECT d.DocumentUuid FROM dms.Document AS d ORDER BY random() LIMIT 1), '01890000-0000-7000-8000-000000000000');
 	named text := pick(document::text, coalesce(dms.urn(document), 'urn:dms:x::x'), 'urn:dms:Ed-Fi.Student::' || document);
-	target text := pick(other::text, dms.urn(other), '01890000-0000-7000-8000-000000000000', 'urn:dms:Ed-Fi.School::1', 'x');
+	target text := pick(other::text, coalesce(dms.urn(other), 'urn:dms:'), '01890000-0000-7000-8000-000000000000', 'urn:dms:Ed-Fi.School::1', 'x');
 	list text := pick('', '', '?limit=2', '?after=' || other, '?type=Ed-Fi.School', '?limit=501', '?after=x', '?before=2', '?nothing=1', '?limit=1&limit=1');
 BEGIN
 	RETURN pick(
@@ -51,6 +51,9 @@ BEGIN
 		'/ed-fi/' || endpoint || '/' || named || '/parent',
 		'/ed-fi/' || endpoint || '/' || named || pick('/children', '/ancestors', '/members', '/collections', '/nothing') || list,
 		'/ed-fi/' || endpoint || '/' || named || '/members/' || target,
+		'/ed-fi/' || endpoint || pick('/deletes', '/keyChanges', '/DELETES') || pick('', '?minChangeVersion=1', '?maxChangeVersion=99999999999&totalCount=true', '?minChangeVersion=2&maxChangeVersion=1', '?minChangeVersion=x', '?firstName=Ada'),
+		'/ed-fi/' || endpoint || pick('?minChangeVersion=1', '?minChangeVersion=1&maxChangeVersion=99999999999&limit=3', '?maxChangeVersion=&firstName=Ada'),
+		'/changeQueries/v1/availableChangeVersions' || pick('', '/', '?x', '/x'),
 		'/' || target, '/dms/accounts/' || target || '/documents' || list,
 		'/dms/records?pk=' || pick('Resource', 'Parent', 'Child', 'Collection', 'Member', 'UniqueKeyValue', '') || '%23' || target
 			|| pick('', '&sk=Child', '&index=InvertedIndex', '&index=ResourcesByAccountIndex', '&index=x', '&limit=1', '&after=Child%23urn:'));
