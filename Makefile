@@ -62,6 +62,9 @@ OBJS += $(addprefix src/admin/,auditscope.o changetracking.o configure.o configu
 	rebuildedges.o repair.o repairsql.o retention.o upgrade.o)
 OBJS += $(addprefix src/worker/,launcher.o tasks.o worker.o workerstatus.o)
 
+OBJS += src/model/uniqueoptions.o src/schema/declaredkeys.o src/admin/migratekeys.o
+OBJS += $(addprefix src/verbs/,attach.o ends.o graphdiagram.o)
+
 # Compilers do not create the directories that they write to.
 $(shell mkdir -p $(sort $(dir $(OBJS))))
 
@@ -70,6 +73,7 @@ REGRESS = extension uuid lowercase deploy mapping introspection deploy_refusals 
 REGRESS += write write_validation write_references write_identity write_many cascade audit migrate migrate_losses roles configure configure_resource
 REGRESS += direct_access direct_constraints hostile hostile_tables contradictions
 REGRESS += read kept query query_changes changes digests history history_rights argument_types requests row_security idempotency relations request_versions request_relations request_changes search generated_id
+REGRESS += graph_options
 
 # Specs of the fault schedule need pause points, so only ./check runs them.
 FAULT_SPECS := $(shell sed 's/\#.*//' $(TOP)/test/isolation/fault_schedule 2>/dev/null)

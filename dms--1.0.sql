@@ -505,6 +505,53 @@ CREATE TABLE dms.TrackedChange (
 ($ddl$COMMENT ON COLUMN dms.TrackedChange.OldReferentialId IS 'its ReferentialId before the change'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.TrackedChange.OldAliasId IS 'the same, under the superclass'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.TrackedChange.CreatedAt IS 'when the transaction began'$ddl$),
+($ddl$
+CREATE VIEW dms.DeclaredKeyValue (ResourceType, Key, Value, DocumentId, CreatedAt, UpdatedAt) WITH (security_invoker = true) AS
+SELECT u.ResourceType::text, u.Key::text, u.Value, u.DocumentId, u.CreatedAt, u.UpdatedAt
+FROM dms.UniqueKeyValue AS u WHERE false$ddl$),
+($ddl$COMMENT ON VIEW dms.DeclaredKeyValue IS 'the values of the unique keys that options of resources declare; dms.configure_resource() and deploys replace it'$ddl$),
+($ddl$
+CREATE VIEW dms.Record ("PK", "SK", "_recordType", "_resourceType", "_id", urn, "_schemaVersion", "_createdAt", "_updatedAt",
+	"_accountUrn", "parentUrn", "childUrn", "collectionUrn", "memberUrn", key, value, "associatedRecordUrn")
+WITH (security_invoker = true) AS
+WITH document (id, type, uuid, urn, version, created, updated) AS NOT MATERIALIZED (
+	SELECT d.DocumentId, t.ResourceType::text, d.DocumentUuid::text,
+		'urn:' || s.UrnDomain || ':' || t.ResourceType || '::' || d.DocumentUuid,
+		(SELECT count(*) FROM (SELECT min(c.EffectiveSchemaId) AS first FROM dms.SchemaComponent AS c
+				WHERE c.ProjectName = d.ProjectName GROUP BY c.ProjectVersion) AS v
+			WHERE v.first <= (SELECT min(o.EffectiveSchemaId) FROM dms.SchemaComponent AS o
+				WHERE (o.ProjectName, o.ProjectVersion) = (d.ProjectName, d.ResourceVersion))),
+		to_char(d.CreatedAt AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
+		to_char(d.LastModifiedAt AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
+	FROM dms.Document AS d JOIN dms.ResourceType AS t USING (ProjectName, ResourceName) CROSS JOIN dms.Store AS s
+),
+account (id, urn) AS NOT MATERIALIZED (
+	SELECT a.DocumentId, d.urn FROM dms.DocumentAccount AS a JOIN document AS d ON d.id = a.AccountId
+)
+SELECT 'Resource#' || d.urn, 'Resource#' || d.urn, 'Resource', d.type, d.uuid, d.urn, d.version, d.created, d.updated,
+	a.urn, NULL::text, NULL::text, NULL::text, NULL::text, NULL::text, NULL::text, NULL::text
+FROM document AS d LEFT JOIN account AS a USING (id)
+UNION ALL
+SELECT 'Parent#' || p.urn, 'Child#' || c.urn, 'ParentChildRelationship', NULL, NULL, NULL, NULL,
+	to_char(r.CreatedAt AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), NULL,
+	a.urn, p.urn, c.urn, NULL, NULL, NULL, NULL, NULL
+FROM dms.ParentChild AS r JOIN document AS p ON p.id = r.ParentDocumentId
+JOIN document AS c ON c.id = r.ChildDocumentId LEFT JOIN account AS a ON a.id = c.id
+UNION ALL
+SELECT 'Collection#' || c.urn, 'Member#' || m.urn, 'CollectionMemberRelationship', NULL, NULL, NULL, NULL,
+	to_char(r.CreatedAt AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), NULL,
+	COALESCE(a.urn, b.urn), NULL, NULL, c.urn, m.urn, NULL, NULL, NULL
+FROM dms.CollectionMember AS r JOIN document AS c ON c.id = r.CollectionDocumentId
+JOIN document AS m ON m.id = r.MemberDocumentId LEFT JOIN account AS a ON a.id = c.id LEFT JOIN account AS b ON b.id = m.id
+UNION ALL
+SELECT format('UniqueKeyValue#%s#%s#%s', u.ResourceType, u.Key, u.Value), format('UniqueKeyValue#%s#%s', u.ResourceType, u.Key),
+	'UniqueKeyValue', u.ResourceType, NULL, NULL, NULL,
+	to_char(u.CreatedAt AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
+	to_char(u.UpdatedAt AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
+	NULL, NULL, NULL, NULL, NULL, u.Key, u.Value, d.urn
+FROM (SELECT k.ResourceType::text, k.Key::text, k.Value, k.DocumentId, k.CreatedAt, k.UpdatedAt FROM dms.UniqueKeyValue AS k
+	UNION ALL SELECT k.* FROM dms.DeclaredKeyValue AS k) AS u LEFT JOIN document AS d ON d.id = u.DocumentId$ddl$),
+($ddl$COMMENT ON VIEW dms.Record IS 'documents, relations and unique values as records with two keys, without the properties of documents'$ddl$),
 
 -- A plain DELETE must wait for transactions that rely on the identity, as
 -- dms.delete_document() does.  Deleting the lock row conflicts with their share
@@ -746,7 +793,54 @@ CREATE TABLE dms.TrackedChange (
 (5, $ddl$COMMENT ON COLUMN dms.TrackedChange.NewKey IS 'its key after the change; NULL if it was deleted'$ddl$),
 (5, $ddl$COMMENT ON COLUMN dms.TrackedChange.OldReferentialId IS 'its ReferentialId before the change'$ddl$),
 (5, $ddl$COMMENT ON COLUMN dms.TrackedChange.OldAliasId IS 'the same, under the superclass'$ddl$),
-(5, $ddl$COMMENT ON COLUMN dms.TrackedChange.CreatedAt IS 'when the transaction began'$ddl$)
+(5, $ddl$COMMENT ON COLUMN dms.TrackedChange.CreatedAt IS 'when the transaction began'$ddl$),
+(6, $ddl$
+CREATE VIEW dms.DeclaredKeyValue (ResourceType, Key, Value, DocumentId, CreatedAt, UpdatedAt) WITH (security_invoker = true) AS
+SELECT u.ResourceType::text, u.Key::text, u.Value, u.DocumentId, u.CreatedAt, u.UpdatedAt
+FROM dms.UniqueKeyValue AS u WHERE false$ddl$),
+(6, $ddl$COMMENT ON VIEW dms.DeclaredKeyValue IS 'the values of the unique keys that options of resources declare; dms.configure_resource() and deploys replace it'$ddl$),
+(6, $ddl$
+CREATE VIEW dms.Record ("PK", "SK", "_recordType", "_resourceType", "_id", urn, "_schemaVersion", "_createdAt", "_updatedAt",
+	"_accountUrn", "parentUrn", "childUrn", "collectionUrn", "memberUrn", key, value, "associatedRecordUrn")
+WITH (security_invoker = true) AS
+WITH document (id, type, uuid, urn, version, created, updated) AS NOT MATERIALIZED (
+	SELECT d.DocumentId, t.ResourceType::text, d.DocumentUuid::text,
+		'urn:' || s.UrnDomain || ':' || t.ResourceType || '::' || d.DocumentUuid,
+		(SELECT count(*) FROM (SELECT min(c.EffectiveSchemaId) AS first FROM dms.SchemaComponent AS c
+				WHERE c.ProjectName = d.ProjectName GROUP BY c.ProjectVersion) AS v
+			WHERE v.first <= (SELECT min(o.EffectiveSchemaId) FROM dms.SchemaComponent AS o
+				WHERE (o.ProjectName, o.ProjectVersion) = (d.ProjectName, d.ResourceVersion))),
+		to_char(d.CreatedAt AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
+		to_char(d.LastModifiedAt AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
+	FROM dms.Document AS d JOIN dms.ResourceType AS t USING (ProjectName, ResourceName) CROSS JOIN dms.Store AS s
+),
+account (id, urn) AS NOT MATERIALIZED (
+	SELECT a.DocumentId, d.urn FROM dms.DocumentAccount AS a JOIN document AS d ON d.id = a.AccountId
+)
+SELECT 'Resource#' || d.urn, 'Resource#' || d.urn, 'Resource', d.type, d.uuid, d.urn, d.version, d.created, d.updated,
+	a.urn, NULL::text, NULL::text, NULL::text, NULL::text, NULL::text, NULL::text, NULL::text
+FROM document AS d LEFT JOIN account AS a USING (id)
+UNION ALL
+SELECT 'Parent#' || p.urn, 'Child#' || c.urn, 'ParentChildRelationship', NULL, NULL, NULL, NULL,
+	to_char(r.CreatedAt AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), NULL,
+	a.urn, p.urn, c.urn, NULL, NULL, NULL, NULL, NULL
+FROM dms.ParentChild AS r JOIN document AS p ON p.id = r.ParentDocumentId
+JOIN document AS c ON c.id = r.ChildDocumentId LEFT JOIN account AS a ON a.id = c.id
+UNION ALL
+SELECT 'Collection#' || c.urn, 'Member#' || m.urn, 'CollectionMemberRelationship', NULL, NULL, NULL, NULL,
+	to_char(r.CreatedAt AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), NULL,
+	COALESCE(a.urn, b.urn), NULL, NULL, c.urn, m.urn, NULL, NULL, NULL
+FROM dms.CollectionMember AS r JOIN document AS c ON c.id = r.CollectionDocumentId
+JOIN document AS m ON m.id = r.MemberDocumentId LEFT JOIN account AS a ON a.id = c.id LEFT JOIN account AS b ON b.id = m.id
+UNION ALL
+SELECT format('UniqueKeyValue#%s#%s#%s', u.ResourceType, u.Key, u.Value), format('UniqueKeyValue#%s#%s', u.ResourceType, u.Key),
+	'UniqueKeyValue', u.ResourceType, NULL, NULL, NULL,
+	to_char(u.CreatedAt AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
+	to_char(u.UpdatedAt AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
+	NULL, NULL, NULL, NULL, NULL, u.Key, u.Value, d.urn
+FROM (SELECT k.ResourceType::text, k.Key::text, k.Value, k.DocumentId, k.CreatedAt, k.UpdatedAt FROM dms.UniqueKeyValue AS k
+	UNION ALL SELECT k.* FROM dms.DeclaredKeyValue AS k) AS u LEFT JOIN document AS d ON d.id = u.DocumentId$ddl$),
+(6, $ddl$COMMENT ON VIEW dms.Record IS 'documents, relations and unique values as records with two keys, without the properties of documents'$ddl$)
 ) AS u (version, statement)
 WHERE u.version > from_version
 $upgrade$;
@@ -796,6 +890,7 @@ BEGIN
 		RETURN NULL;
 	END IF;
 	IF cardinality(gone_ids) > 1 OR current_setting('dms.unrelated_document', true) IS DISTINCT FROM gone_ids[1]::text THEN
+		DELETE FROM dms.DocumentAccount WHERE DocumentId = ANY (gone_ids);
 		DELETE FROM dms.ParentChild WHERE ChildDocumentId = ANY (gone_ids);
 		WITH RECURSIVE below (id) AS (
 			SELECT c.ChildDocumentId FROM dms.ParentChild AS c WHERE c.ParentDocumentId = ANY (gone_ids)
@@ -807,7 +902,6 @@ BEGIN
 		DELETE FROM dms.CollectionMember WHERE CollectionDocumentId = ANY (gone_ids);
 		DELETE FROM dms.CollectionMember WHERE MemberDocumentId = ANY (gone_ids);
 		DELETE FROM dms.UniqueKeyValue WHERE DocumentId = ANY (gone_ids);
-		DELETE FROM dms.DocumentAccount WHERE DocumentId = ANY (gone_ids);
 		IF EXISTS (SELECT FROM dms.DocumentAccount WHERE AccountId = ANY (gone_ids)) THEN
 			RAISE foreign_key_violation USING MESSAGE = 'an account that has documents cannot be deleted';
 		END IF;
@@ -1427,6 +1521,12 @@ LANGUAGE C STABLE CALLED ON NULL INPUT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'dms_account_documents';
 COMMENT ON FUNCTION dms.account_documents(uuid, text, integer, uuid) IS
 'documents of an account, by their URNs, of one type or of all, with the times when they were created; after continues behind one of them';
+
+CREATE FUNCTION dms.graph_diagram(document_uuid uuid, depth integer DEFAULT 1) RETURNS text
+LANGUAGE C STABLE CALLED ON NULL INPUT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_graph_diagram';
+COMMENT ON FUNCTION dms.graph_diagram(uuid, integer) IS
+'a document and the documents around it, up to so many relations away, as a Mermaid flowchart';
 
 CREATE FUNCTION dms.delete_plan(document_uuid uuid)
 RETURNS TABLE (part text, project text, resource text, documents bigint)
@@ -2582,7 +2682,7 @@ VALUES
 ('reader', '{require_store, instance_id, resources, describe_resource, resource_options, schema_diagram, resolve, get_document,
 	latest_version, search_documents, list_versions, history_stats, query_documents, count_documents, document_digests, referencing_documents,
 	read_changes, available_change_versions, changed_documents, deleted_documents, changed_keys,
-	urn, id_of, parent, ancestors, collections, children, members, account_documents, delete_plan, grant_sources,
+	urn, id_of, parent, ancestors, collections, children, members, account_documents, delete_plan, graph_diagram, grant_sources,
 	covers, covered_documents, find_unique_key, get_record, query_records, handle_request, process_request,
 	unavailable_response, require_own_transaction}',
 	'{store, document, referentialidentity, descriptor, edgesource, referenceedge,
@@ -2600,7 +2700,7 @@ VALUES
 	audit_edges, audit_identities, audit_descriptors, audit_members, audit_history, audit_changes, audit_options, audit_relations, audit_orphans, rebuild_edges, repair,
 	lock_identity_closure, recompute_identities, grant_access,
 	purge_idempotency_keys, require_page, idempotency_keys, worker_status}',
-	'{identitylock, idempotencykeys, documentversion, uniquekeyvalue, trackedchange}')
+	'{identitylock, idempotencykeys, documentversion, uniquekeyvalue, declaredkeyvalue, record, trackedchange}')
 $$;
 COMMENT ON FUNCTION dms.access_levels() IS
 'the functions and core tables that each level of access adds to the level before it';

@@ -29,6 +29,7 @@
 #include "graph/unrelated.h"
 #include "model/modelcache.h"
 #include "request/idempotency.h"
+#include "verbs/attach.h"
 #include "verbs/delete.h"
 #include "worker/launcher.h"
 
@@ -58,6 +59,7 @@ _PG_init(void)
 	ClosureInit();
 	VerifyInit();
 	UnrelatedInit();
+	AttachInit();
 	DeleteInit();
 	IdempotencyInit();
 	WorkerShareInit();

@@ -20,10 +20,13 @@
 #include "engine/storerow.h"
 #include "fmgr.h"
 #include "funcapi.h"
+#include "graph/uniquekeys.h"
 #include "miscadmin.h"
 #include "model/optionpaths.h"
 #include "model/resourceoptions.h"
 #include "model/resourcetypes.h"
+#include "model/uniqueoptions.h"
+#include "schema/declaredkeys.h"
 #include "schema/searchindex.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
@@ -64,29 +67,67 @@ CurrentOptions(const Resource *resource)
 static List *
 OptionsDdl(const Resource *resource, Jsonb *current, Jsonb *merged, Problem *problem)
 {
-	return list_concat(HistoryDdl(resource->type_id, ResourceOptionsKeepHistory(merged)),
-					   SearchIndexDdl(resource->model, current, merged, problem));
+	List	   *ddl = list_concat(HistoryDdl(resource->type_id, ResourceOptionsKeepHistory(merged)),
+								  SearchIndexDdl(resource->model, current, merged, problem));
+	List	   *keys = list_concat(DeclaredKeysSurplus(resource->model, current, merged),
+								   DeclaredKeysMissing(resource->model, merged));
+
+	if (keys != NIL)
+		keys = lappend(keys, DeclaredKeysView(resource->model, merged));
+	return list_concat(ddl, keys);
+}
+
+/* Returns the name that options give the resource in URNs. */
+static char *
+NameInUrns(const Resource *resource, Jsonb *options)
+{
+	char	   *name = ResourceOptionsType(options);
+
+	return name != NULL ? name : ResourceTypeName(resource->model->project, resource->model->resource);
+}
+
+/* Find values that contradict new unique keys. */
+static void
+CheckKeys(const Resource *resource, Jsonb *current, Jsonb *merged, Problem *problem)
+{
+	ListCell   *cell;
+
+	foreach(cell, UniqueOptionsPaths(merged))
+		if (UniqueKeysHaveKey(NameInUrns(resource, current), DeclaredKeyName(lfirst(cell))))
+		ProblemAt(problem, lfirst(cell), "Values of this key were claimed by dms.claim_unique_key().");
+	DeclaredKeysCheckRows(resource->model, merged, problem);
 }
 
 /* Find what is stored and contradicts new options. */
 static void
 CheckStored(const Resource *resource, Jsonb *current, Jsonb *merged, Problem *problem)
 {
+	char	   *name = NameInUrns(resource, merged);
 	int			column = OptionPathColumn(merged, OPTION_GENERATED_ID, resource->model);
 
 	if (column >= 0 && OptionPathColumn(current, OPTION_GENERATED_ID, resource->model) != column)
 		GeneratedIdFindOthers(resource->model, column, problem);
+	if (ResourceTypeIsTaken(name, resource->type_id))
+		ProblemNote(problem, "Another resource is called \"%s\".", name);
+	CheckKeys(resource, current, merged, problem);
 }
 
 /* Store options, and let all sessions load the resource again. */
 static void
-StoreOptions(const Resource *resource, const List *ddl, Jsonb *options)
+StoreOptions(const Resource *resource, const List *ddl, Jsonb *current, Jsonb *options)
 {
+	char	   *before = NameInUrns(resource, current);
+	char	   *after = NameInUrns(resource, options);
 	const ListCell *cell;
 
 	foreach(cell, ddl)
 		StatementExecute(lfirst(cell));
 	ResourceTypeSetOptions(resource->type_id, options);
+	if (strcmp(before, after) != 0)
+	{
+		UniqueKeysRename(before, after);
+		ResourceTypeRename(resource->type_id, after);
+	}
 	StoreRowRaise();
 }
 
@@ -116,7 +157,7 @@ MergeOptions(Configuration *call, bool store)
 	ResourceOptionsRefuse(problem, resource->model);
 	differ = call->ddl != NIL || !OptionListSame(current, call->merged);
 	if (differ && store)
-		StoreOptions(resource, call->ddl, call->merged);
+		StoreOptions(resource, call->ddl, current, call->merged);
 	SessionEnd(&session);
 	return differ;
 }

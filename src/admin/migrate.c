@@ -11,6 +11,7 @@
 #include "access/xact.h"
 #include "admin/migrate.h"
 #include "admin/migratedata.h"
+#include "admin/migratekeys.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "document/changes.h"
@@ -27,6 +28,7 @@
 #include "model/resourcemodels.h"
 #include "model/resourceoptions.h"
 #include "model/resourcetypes.h"
+#include "model/uniqueoptions.h"
 #include "schema/deploycheck.h"
 #include "schema/deployrecord.h"
 #include "schema/deploytypes.h"
@@ -264,12 +266,31 @@ CheckDeletes(const MigrationPlan *plan)
 	}
 }
 
+/* Note what the options of a resource need, and the new schema does not have. */
+static void
+CheckOptions(const ResourceDiff *resource, Problem *problem)
+{
+	const ResourceModel *before = resource->before->model;
+	const ResourceModel *after = resource->after == NULL ? NULL : resource->after->model;
+	Jsonb	   *options = ResourceTypeOptions(ResourceTypeId(before->project, before->resource), NULL);
+	ListCell   *cell;
+
+	if (options == NULL)
+		return;
+	if ((after == NULL || SchemaDiffIsRenamed(resource)) && ResourceOptionsKeepHistory(options))
+		ProblemAt(problem, SchemaDiffName(resource->before), "%s keeps versions of its documents.", resource->before->place);
+	foreach(cell, UniqueOptionsPaths(options))
+		if (after == NULL || UniqueOptionsColumn(after, lfirst(cell)) < 0)
+		ProblemAt(problem, SchemaDiffName(resource->before), "%s has the unique key %s.", resource->before->place,
+				  (char *) lfirst(cell));
+}
+
 /*
- * Refuse to remove or rename resources whose versions are kept: versions belong to
- * the number of their resource.
+ * Refuse a change that options contradict.  Versions belong to the number of their
+ * resource, and unique keys are made of its paths.
  */
 static void
-RefuseHistory(const SchemaDiff *diff)
+RefuseOptions(const SchemaDiff *diff)
 {
 	Problem    *problem = ProblemNew(PROBLEM_SCHEMA_REFUSED);
 	ListCell   *cell;
@@ -278,19 +299,14 @@ RefuseHistory(const SchemaDiff *diff)
 	foreach(cell, diff->resources)
 	{
 		const ResourceDiff *resource = lfirst(cell);
-		const ResourceModel *model = resource->before == NULL ? NULL : resource->before->model;
-		Jsonb	   *options;
 
-		if (model == NULL || (resource->after != NULL && !SchemaDiffIsRenamed(resource)))
-			continue;
-		options = ResourceTypeOptions(ResourceTypeId(model->project, model->resource), NULL);
-		if (options != NULL && ResourceOptionsKeepHistory(options))
-			ProblemAt(problem, SchemaDiffName(resource->before), "%s keeps versions of its documents.", resource->before->place);
+		if (resource->before != NULL)
+			CheckOptions(resource, problem);
 	}
 	SnapshotEnd();
-	problem->hint = "Switch the option history off first, by dms.configure_resource().";
+	problem->hint = "Remove the options history or uniqueKeys first, by dms.configure_resource().";
 	if (problem->count > 0)
-		ProblemRaise(problem, "resources that keep versions cannot be removed or renamed");
+		ProblemRaise(problem, "options of resources contradict the new schema");
 }
 
 /* Returns the options that a resource had; NULL if it had none. */
@@ -318,10 +334,16 @@ KeepOptions(const ResourceDiff *resource)
 	ListCell   *cell;
 
 	if (options == NULL)
+	{
+		if (SchemaDiffIsRenamed(resource))
+			MigrateKeysRename(resource);
 		return;
+	}
 	kept = OptionPathsKeepFitting(options, after);
 	if (kept != options || SchemaDiffIsRenamed(resource))
 		ResourceTypeSetOptions(ResourceTypeId(after->project, after->resource), kept);
+	if (SchemaDiffIsRenamed(resource))
+		MigrateKeysRename(resource);
 	foreach(cell, SearchIndexDdl(after, kept, kept, NULL))
 		StatementExecute(lfirst(cell));
 }
@@ -403,21 +425,25 @@ MigrateStore(const Deployment *deployment)
 {
 	MigrationPlan *plan;
 	MigratedDocuments bumped;
+	bool		keys;
 
 	if (IsolationUsesXactSnapshot())
 		ReportError(PROBLEM_NOT_SUPPORTED, "Call it in a transaction that is READ COMMITTED.",
 					"the schema cannot be changed under a snapshot that was taken before the writers were stopped");
 	plan = MigratePlan(deployment);
-	RefuseHistory(plan->diff);
+	RefuseOptions(plan->diff);
 	CheckLocks(plan);
 	StoreCloseModels();
 	CheckTables(plan);
 	CheckDeletes(plan);
 	bumped = MigrateDataBumped(plan);
+	keys = MigrateKeysRelease(plan->diff);
 	RunSteps(plan);
 	DeployCheckOwners(deployment->schema);
 	RecordSchema(deployment, plan);
 	MigrateDataCompute(plan);
+	if (keys)
+		MigrateKeysRestore(plan->diff);
 	DeployRecordForgetEdgeSources(deployment->set);
 	MigrateDataBump(bumped);
 	RecordChanges(plan->diff);

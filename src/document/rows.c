@@ -291,6 +291,29 @@ RowsInsert(Resource *resource, const FlatDocument *flat)
 		WriteRows(RowTable(resource, i), KEYED_INSERT, &flat->tables[i]);
 }
 
+/* Returns true if some columns of the stored root row have the values of the body. */
+bool
+RowsSameColumns(Resource *resource, int64 document_id, const FlatDocument *flat, const int *columns, int n)
+{
+	const TableModel *root = &resource->model->tables[0];
+	const Row  *wanted = &flat->tables[0].rows[0];
+	RowSet		stored;
+
+	ReadTable(resource, 0, document_id, &stored);
+	if (stored.nrows == 0)
+		return false;
+	for (int i = 0; i < n; i++)
+	{
+		int			c = columns[i];
+
+		if (stored.rows[0].nulls[c] != wanted->nulls[c] ||
+			(!wanted->nulls[c] &&
+			 !ValueDatumsEqual(stored.rows[0].values[c], wanted->values[c], root->columns[c].value.type)))
+			return false;
+	}
+	return true;
+}
+
 /* Update the root rows of several documents in one statement, columns of the identity included. */
 void
 RowsUpdateRoots(Resource *resource, const RowSet *roots)

@@ -14,6 +14,8 @@ extern bool RowsSameKey(Resource *resource, int64 document_id, const FlatDocumen
 extern bool RowsSameTargets(Resource *resource, int64 document_id, const FlatDocument *flat);
 extern bool RowsUnchanged(Resource *resource, int64 document_id, const FlatDocument *flat);
 extern void RowsInsert(Resource *resource, const FlatDocument *flat);
+extern bool RowsSameColumns(Resource *resource, int64 document_id, const FlatDocument *flat,
+							const int *columns, int n);
 extern void RowsUpdateRoots(Resource *resource, const RowSet *roots);
 extern bool RowsUpdate(Resource *resource, int64 document_id,
 					   const FlatDocument *flat, bool identity);

@@ -21,7 +21,7 @@ static Statement set_account =
 	" SELECT d.DocumentId, $2, t.ResourceTypeId, d.DocumentUuid"
 	" FROM dms.Document AS d JOIN dms.ResourceType AS t"
 	" ON t.ProjectName OPERATOR(pg_catalog.=) d.ProjectName AND t.ResourceName OPERATOR(pg_catalog.=) d.ResourceName"
-	" WHERE d.DocumentId OPERATOR(pg_catalog.=) ANY ($1)"
+	" WHERE d.DocumentId OPERATOR(pg_catalog.=) ANY ($1) ORDER BY d.DocumentId"
 	" ON CONFLICT (DocumentId) DO UPDATE SET AccountId = EXCLUDED.AccountId"
 	" WHERE a.AccountId OPERATOR(pg_catalog.<>) EXCLUDED.AccountId",
 	.nargs = lengthof(set_types),

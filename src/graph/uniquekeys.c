@@ -62,6 +62,30 @@ SetKey(const UniqueKey *key, Datum *values)
 	values[2] = CStringGetTextDatum(key->value);
 }
 
+/* Let the values of a type belong to another one, or to the same one under another name. */
+void
+UniqueKeysRename(const char *from, const char *to)
+{
+	Oid			types[] = {TEXTOID, TEXTOID};
+	Datum		values[] = {CStringGetTextDatum(from), CStringGetTextDatum(to)};
+
+	(void) StatementExecuteWithArgs("UPDATE dms.UniqueKeyValue SET ResourceType = $2"
+									" WHERE ResourceType OPERATOR(pg_catalog.=) $1",
+									lengthof(types), types, values, false);
+}
+
+/* Returns true if there are values of a key. */
+bool
+UniqueKeysHaveKey(const char *type, const char *key)
+{
+	Oid			types[] = {TEXTOID, TEXTOID};
+	Datum		values[] = {CStringGetTextDatum(type), CStringGetTextDatum(key)};
+
+	return StatementExecuteWithArgs("SELECT FROM dms.UniqueKeyValue WHERE ResourceType OPERATOR(pg_catalog.=) $1"
+									" AND Key OPERATOR(pg_catalog.=) $2 LIMIT 1",
+									lengthof(types), types, values, false) > 0;
+}
+
 /* Returns true if a document has claimed values, in the active snapshot. */
 bool
 UniqueKeysHave(int64 document_id)

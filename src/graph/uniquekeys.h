@@ -29,6 +29,8 @@ typedef struct UniqueKeyRow
 	TimestampTz updated;
 } UniqueKeyRow;
 
+extern void UniqueKeysRename(const char *from, const char *to);
+extern bool UniqueKeysHaveKey(const char *type, const char *key);
 extern bool UniqueKeysHave(int64 document_id);
 extern int64 UniqueKeysCount(int64 document_id);
 extern bool UniqueKeysRead(const UniqueKey *key, UniqueKeyRow *row);

@@ -14,12 +14,14 @@
 
 #include "access/xact.h"
 #include "base/optionlist.h"
+#include "base/urn.h"
 #include "engine/attempt.h"
 #include "engine/snapshot.h"
 #include "engine/statement.h"
 #include "model/optionpaths.h"
 #include "model/resourceoptions.h"
 #include "model/resourcetypes.h"
+#include "model/uniqueoptions.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
 #include "utils/guc.h"
@@ -28,6 +30,8 @@
 
 #define OPTION_HISTORY "history"
 #define OPTION_HISTORY_LEVEL "historyLevel"
+#define OPTION_ACCOUNT "account"
+#define OPTION_RESOURCE_TYPE "resourceType"
 #define LEVEL_READER "reader"
 #define LEVEL_ADMIN "admin"
 
@@ -112,6 +116,20 @@ TakeInterval(JsonbValue *value)
 	return true;
 }
 
+/* Take whether documents have accounts. */
+static bool
+TakeAccount(JsonbValue *value)
+{
+	return IsString(value, "optional") || IsString(value, "required") || IsString(value, "self");
+}
+
+/* Take the name that the resource has in URNs. */
+static bool
+TakeResourceType(JsonbValue *value)
+{
+	return value->type == jbvString && UrnIsType(value->val.string.val, value->val.string.len);
+}
+
 static const OptionRule rules[] = {
 	{OPTION_HISTORY, TakeBoolean, "true or false"},
 	{OPTION_HISTORY_LEVEL, TakeLevel, "\"" LEVEL_READER "\" or \"" LEVEL_ADMIN "\""},
@@ -124,6 +142,9 @@ static const OptionRule rules[] = {
 	{OPTION_SEARCH_CONFIGURATION, SearchConfigurationTake,
 	"the name of a text search configuration, with its schema unless that is pg_catalog"},
 	{OPTION_SEARCH_INDEX, SearchIndexTake, "a name of at most 63 bytes"},
+	{OPTION_ACCOUNT, TakeAccount, "\"optional\", \"required\" or \"self\""},
+	{OPTION_RESOURCE_TYPE, TakeResourceType, "1 to 513 ASCII letters, digits, \".\" and \"-\""},
+	{OPTION_UNIQUE_KEYS, UniqueOptionsTake, "an array of paths"},
 };
 
 /* Set a list of all rules. */
@@ -153,6 +174,7 @@ ResourceOptionsTake(Jsonb *given, Jsonb *current, const ResourceModel *model, Pr
 	Jsonb	   *merged;
 
 	ListRules(list);
+	UniqueOptionsCheck(given, model, problem);
 	merged = OptionListMerge(current, OptionListCheck(given, list, lengthof(rules), problem));
 	merged = DatumGetJsonbP(DirectFunctionCall1(jsonb_strip_nulls, JsonbPGetDatum(merged)));
 	OptionPathsCheck(merged, model, AddFault, problem);
@@ -176,6 +198,17 @@ ResourceOptionsKeepHistory(Jsonb *options)
 	JsonbValue	value;
 
 	return OptionFind(options, OPTION_HISTORY, &value) && value.type == jbvBool && value.val.boolean;
+}
+
+/* Returns the name of a resource in URNs that options give it; NULL if they do not. */
+char *
+ResourceOptionsType(Jsonb *options)
+{
+	JsonbValue	value;
+
+	if (!OptionFind(options, OPTION_RESOURCE_TYPE, &value) || !TakeResourceType(&value))
+		return NULL;
+	return pnstrdup(value.val.string.val, value.val.string.len);
 }
 
 /* Returns the name of the property with the generated id, in a memory context; NULL if there is none. */
@@ -222,6 +255,10 @@ ReadOptions(const Resource *resource, ResourceOptions *options)
 		return;
 	options->history = ResourceOptionsKeepHistory(stored);
 	options->history_admin = OptionFind(stored, OPTION_HISTORY_LEVEL, &value) && !IsString(&value, LEVEL_READER);
+	if (OptionFind(stored, OPTION_ACCOUNT, &value))
+		options->account = IsString(&value, "self") ? ACCOUNT_SELF :
+			IsString(&value, "required") ? ACCOUNT_REQUIRED : ACCOUNT_OPTIONAL;
+	options->unique_columns = UniqueOptionsRead(stored, resource->model, resource->context, &options->nunique);
 	ReadPaths(resource, stored, options);
 }
 

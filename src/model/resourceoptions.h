@@ -12,6 +12,14 @@
 #include "model/searchvector.h"
 #include "utils/jsonb.h"
 
+/* Whether the documents of a resource have accounts. */
+typedef enum AccountOption
+{
+	ACCOUNT_OPTIONAL,
+	ACCOUNT_REQUIRED,			/* new documents must have one */
+	ACCOUNT_SELF				/* each is its own */
+} AccountOption;
+
 /* The options of a resource that sessions need; see dms.configure_resource(). */
 typedef struct ResourceOptions
 {
@@ -22,11 +30,15 @@ typedef struct ResourceOptions
 	int			title;			/* columns of the root table; -1: none */
 	int			content;
 	SearchVector search;
+	AccountOption account;
+	int		   *unique_columns; /* of the root table: declared unique keys */
+	int			nunique;
 } ResourceOptions;
 
 extern Jsonb *ResourceOptionsTake(Jsonb *given, Jsonb *current, const ResourceModel *model, Problem *problem);
 extern void ResourceOptionsRefuse(Problem *problem, const ResourceModel *model);
 extern bool ResourceOptionsKeepHistory(Jsonb *options);
+extern char *ResourceOptionsType(Jsonb *options);
 extern const ResourceOptions *ResourceOptionsOf(Resource *resource);
 
 #endif							/* DMS_RESOURCEOPTIONS_H */

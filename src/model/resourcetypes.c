@@ -183,6 +183,46 @@ ResourceTypeSetOptions(int32 id, Jsonb *options)
 				 errhint("dms.repair() records it.")));
 }
 
+/* Give a resource another name in URNs. */
+void
+ResourceTypeRename(int32 id, const char *name)
+{
+	Oid			types[] = {INT4OID, TEXTOID};
+	Datum		values[] = {Int32GetDatum(id), CStringGetTextDatum(name)};
+
+	(void) StatementExecuteWithArgs("UPDATE dms.ResourceType SET ResourceType = $2, UpdatedAt = pg_catalog.now()"
+									" WHERE ResourceTypeId OPERATOR(pg_catalog.=) $1"
+									" AND ResourceType OPERATOR(pg_catalog.<>) $2",
+									lengthof(types), types, values, false);
+}
+
+/* Returns true if a resource other than this one has the name in URNs. */
+bool
+ResourceTypeIsTaken(const char *name, int32 except)
+{
+	Oid			types[] = {INT4OID, TEXTOID};
+	Datum		values[] = {Int32GetDatum(except), CStringGetTextDatum(name)};
+
+	return StatementExecuteWithArgs("SELECT FROM dms.ResourceType WHERE ResourceTypeId OPERATOR(pg_catalog.<>) $1"
+									" AND ResourceType OPERATOR(pg_catalog.=) $2",
+									lengthof(types), types, values, false) > 0;
+}
+
+/* Returns the numbers of the resources that have unique keys, in the active snapshot. */
+int32 *
+ResourceTypesWithUniqueKeys(int *n)
+{
+	uint64		found = StatementExecuteWithArgs("SELECT ResourceTypeId FROM dms.ResourceType"
+												 " WHERE Options OPERATOR(pg_catalog.?) 'uniqueKeys' ORDER BY 1",
+												 0, NULL, NULL, false);
+	int32	   *ids = palloc(sizeof(int32) * Max(found, 1));
+
+	for (uint64 i = 0; i < found; i++)
+		ids[i] = ResultInt32(i, 1);
+	*n = (int) found;
+	return ids;
+}
+
 /* Returns true if a resource other than this one has the option "history". */
 bool
 ResourceTypesHaveHistory(int32 except)

@@ -17,6 +17,9 @@ extern void ResourceTypesInsert(const char *const *projects, const char *const *
 extern Jsonb *ResourceTypeOptions(int32 id, char **name);
 extern bool ResourceTypeNames(int32 id, char **project, char **resource);
 extern void ResourceTypeSetOptions(int32 id, Jsonb *options);
+extern void ResourceTypeRename(int32 id, const char *name);
+extern bool ResourceTypeIsTaken(const char *name, int32 except);
+extern int32 *ResourceTypesWithUniqueKeys(int *n);
 extern bool ResourceTypesHaveHistory(int32 except);
 extern uint64 ResourceTypesChanged(bool documents, int64 after, int32 including);
 

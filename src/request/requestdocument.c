@@ -24,6 +24,7 @@ RequestDocumentPost(RouteCall *call)
 
 	RequestBodyRequire(call->request);
 	RequestStartWrite(call, &write, &result);
+	RequestAttachNew(call->request, &write);
 	UpsertDocument(&write, call->request->body);
 	RequestAttach(call->request, &result);
 	RequestAnswerWritten(call, &result, result.outcome == WRITE_INSERTED ? 201 : 200);

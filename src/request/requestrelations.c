@@ -28,6 +28,7 @@
 #include "verbs/account.h"
 #include "verbs/read.h"
 #include "verbs/records.h"
+#include "verbs/ends.h"
 #include "verbs/relate.h"
 #include "verbs/related.h"
 
@@ -51,9 +52,9 @@ RequireHere(const RouteCall *call)
 {
 	GraphNode	node;
 
-	RelateFind(&call->uuid, &node);
+	EndsFind(&call->uuid, &node);
 	if (!ModelCacheSame(node.resource, call->resource))
-		RelateRaiseGone(&call->uuid);
+		EndsRaiseGone(&call->uuid);
 }
 
 /* Returns true if a text can name a document: it is an id or a URN. */
@@ -104,49 +105,39 @@ RequestAttachCheck(const Request *request)
 	CheckHeader(request, "dms-account", request->account, &account_function);
 }
 
-/* Returns true if a document has an account, and sets it. */
-static bool
-FindAccountOf(const pg_uuid_t *uuid, pg_uuid_t *account)
+/* Let a document, if it is new, have the parent and the account that headers name. */
+void
+RequestAttachNew(const Request *request, Write *write)
 {
-	GraphNode	node;
-	NodeName   *name = NULL;
-	int64		id = 0;
-	int			n = 0;
+	if (request->parent != NULL)
+	{
+		pg_uuid_t  *parent = palloc(sizeof(pg_uuid_t));
 
-	SnapshotBegin();
-	if (NodeFind(uuid, &node))
-		id = AccountsRead(node.document_id);
-	if (id != 0)
-		name = NodesName(&id, 1, &n);
-	if (n > 0)
-		*account = name->uuid;
-	SnapshotEnd();
-	return n > 0;
+		FindTarget(request->parent, parent);
+		write->attach.parent = parent;
+	}
+	write->attach.account = request->account;
 }
 
-/*
- * Attach a document that was written to the parent and the account that headers name.
- * A new document without an account of its own gets that of its parent.
- */
+/* Attach a document that existed to the parent and the account that headers name. */
 void
 RequestAttach(const Request *request, const WriteResult *result)
 {
 	const pg_uuid_t *uuid = &result->document.uuid;
-	pg_uuid_t	parent;
-	pg_uuid_t	account;
-	bool		has_account = request->account != NULL;
+	pg_uuid_t	target;
 
+	if (result->outcome == WRITE_INSERTED)
+		return;
 	if (request->parent != NULL)
 	{
-		FindTarget(request->parent, &parent);
-		(void) RelateSetParent(uuid, &parent);
+		FindTarget(request->parent, &target);
+		(void) RelateSetParent(uuid, &target);
 	}
-	if (has_account)
-		FindTarget(request->account, &account);
-	else if (request->parent != NULL && result->outcome == WRITE_INSERTED)
-		has_account = FindAccountOf(&parent, &account);
-	if (has_account)
-		(void) AccountSet(uuid, &account, true);
+	if (request->account != NULL)
+	{
+		FindTarget(request->account, &target);
+		(void) AccountSet(uuid, &target, true);
+	}
 }
 
 /* --- parents -------------------------------------------------------------- */

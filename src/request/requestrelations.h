@@ -8,9 +8,10 @@
 #include "postgres.h"
 
 #include "request/route.h"
-#include "verbs/writeresult.h"
+#include "verbs/write.h"
 
 extern void RequestAttachCheck(const Request *request);
+extern void RequestAttachNew(const Request *request, Write *write);
 extern void RequestAttach(const Request *request, const WriteResult *result);
 extern void RequestParentGet(RouteCall *call);
 extern void RequestParentPut(RouteCall *call);

@@ -26,6 +26,23 @@ HasNames(const char *table, const ModelEntry *entry)
 }
 
 /*
+ * Plan to let go of the children of documents that are deleted, and of the documents
+ * whose account they are: a change of the schema deletes nothing of other resources.
+ * The documents are a query.
+ */
+void
+MigrationPlanFreed(MigrationPlan *plan, const char *documents)
+{
+	static const char *const ends[][2] = {{"dms.ParentChild", "ParentDocumentId"}, {"dms.DocumentAccount", "AccountId"}};
+
+	for (Size i = 0; i < lengthof(ends); i++)
+		if (MigrationHasRows(ends[i][0], "true"))
+			MigrationStepAdd(&plan->steps, PHASE_GATE, STEP_DELETE_DOCUMENTS,
+							 psprintf("DELETE FROM %s WHERE %s IN (%s)", ends[i][0], ends[i][1], documents),
+							 "documents are deleted, and others that are related to them are not")->writes = true;
+}
+
+/*
  * Plan to delete the documents of resources that the new schema does not have, in one
  * statement, because they may refer to each other.
  */
@@ -46,10 +63,12 @@ PlanDeletedDocuments(MigrationPlan *plan)
 		plan->deleted = lappend(plan->deleted, resource);
 		appendStringInfo(&names, "%s%s", names.len > 0 ? ", " : "", NamesOf(resource->before));
 	}
-	if (names.len > 0)
-		MigrationStepAdd(&plan->steps, PHASE_GATE, STEP_DELETE_DOCUMENTS,
-						 psprintf("DELETE FROM dms.Document WHERE (ProjectName, ResourceName) IN (%s)", names.data),
-						 "the new schema has no such resources")->writes = true;
+	if (names.len == 0)
+		return;
+	MigrationPlanFreed(plan, psprintf("SELECT DocumentId FROM dms.Document WHERE (ProjectName, ResourceName) IN (%s)", names.data));
+	MigrationStepAdd(&plan->steps, PHASE_GATE, STEP_DELETE_DOCUMENTS,
+					 psprintf("DELETE FROM dms.Document WHERE (ProjectName, ResourceName) IN (%s)", names.data),
+					 "the new schema has no such resources")->writes = true;
 }
 
 /* Plan an UPDATE of what identifies a resource in a core table, if there are rows. */

@@ -566,6 +566,9 @@ PlanDeletedRows(MigrationPlan *plan, PlannedTable *table, int number)
 			 quote_identifier(wanted->columns[0].name), DdlTableName(wanted), name) :
 	psprintf("DELETE FROM %s WHERE %s IS NULL", DdlTableName(wanted), name);
 
+	if (wanted->number == 0)
+		MigrationPlanFreed(plan, psprintf("SELECT %s FROM %s WHERE %s IS NULL", quote_identifier(wanted->columns[0].name),
+										  DdlTableName(wanted), name));
 	AddStep(plan, table, PHASE_GATE, STEP_DELETE_ROWS, sql,
 			psprintf("%s is required, and there are rows without a value", PlaceOfColumn(table, &wanted->columns[number])))->writes = true;
 	table->loses_rows = true;

@@ -16,8 +16,9 @@
 #include "graph/accounts.h"
 #include "graph/nodes.h"
 #include "graph/subtree.h"
+#include "model/resourceoptions.h"
 #include "verbs/account.h"
-#include "verbs/relate.h"
+#include "verbs/ends.h"
 #include "verbs/write.h"
 
 PG_FUNCTION_INFO_V1(dms_set_account);
@@ -63,6 +64,46 @@ LockAll(Subtree *tree, const GraphNode *account)
 	return there;
 }
 
+/* Returns true if documents of a resource are their own accounts. */
+static bool
+IsSelf(Resource *resource)
+{
+	return ResourceOptionsOf(resource)->account == ACCOUNT_SELF;
+}
+
+/* Refuse an account that a document must not have, or lack. */
+static void
+CheckAccount(const GraphNode *document, const GraphNode *account)
+{
+	if (IsSelf(document->resource) && (account == NULL || account->document_id != document->document_id))
+		ReportError(PROBLEM_ARGUMENT, NULL, "a document of %s is its own account", document->resource->model->resource);
+	if (account == NULL && ResourceOptionsOf(document->resource)->account == ACCOUNT_REQUIRED)
+		ReportError(PROBLEM_ARGUMENT, NULL, "documents of %s need an account", document->resource->model->resource);
+}
+
+/*
+ * Leave out the documents below a document whose account another one must not be:
+ * their own accounts, and those that need one if theirs would be taken away.
+ */
+static void
+LeaveOut(Subtree *tree, const GraphNode *document, bool removes)
+{
+	Subtree		all = *tree;
+
+	tree->ids = palloc_extended(sizeof(int64) * Max(all.n, 1), MCXT_ALLOC_HUGE);
+	tree->n = 0;
+	for (const ClosureType *type = ClosureGroup(all.ids, all.n); type != NULL; type = type->next)
+	{
+		Resource   *resource = ModelCacheFind(type->project, type->resource);
+		bool		leave = IsSelf(resource) || (removes && ResourceOptionsOf(resource)->account == ACCOUNT_REQUIRED);
+
+		for (int i = 0; i < type->n; i++)
+			if (!leave || type->ids[i] == document->document_id)
+				tree->ids[tree->n++] = type->ids[i];
+	}
+	tree->n = IdsSort(tree->ids, tree->n);
+}
+
 /*
  * Set the account of a document, and of all that is below it if subtree is set, or take
  * it away if it is NULL.  Returns how many documents had another one.  To be called
@@ -75,15 +116,19 @@ AccountSet(const pg_uuid_t *uuid, const pg_uuid_t *account_uuid, bool subtree)
 	GraphNode	account;
 	Subtree		tree = {.ids = &document.document_id,.n = 1};
 
-	RelateFind(uuid, &document);
+	EndsFind(uuid, &document);
 	if (account_uuid != NULL)
-		RelateFindTarget(account_uuid, &account);
+		EndsFindTarget(account_uuid, &account);
+	CheckAccount(&document, account_uuid != NULL ? &account : NULL);
 	if (subtree)
+	{
 		SubtreeLook(document.document_id, &tree);
+		LeaveOut(&tree, &document, account_uuid == NULL);
+	}
 	if (!LockAll(&tree, account_uuid != NULL ? &account : NULL))
-		RelateRaiseNoTarget(account_uuid);
+		EndsRaiseNoTarget(account_uuid);
 	if (!IdsHave(tree.ids, tree.n, document.document_id))
-		RelateRaiseGone(uuid);
+		EndsRaiseGone(uuid);
 	return AccountsSet(tree.ids, tree.n, account_uuid != NULL ? account.document_id : 0);
 }
 

@@ -14,7 +14,9 @@
 #include "postgres.h"
 
 #include "document/rows.h"
+#include "model/resourceoptions.h"
 #include "verbs/batchkeys.h"
+#include "verbs/writeguard.h"
 
 /* Returns the resources of documents whose keys change, each once. */
 static List *
@@ -26,6 +28,30 @@ KeyedResources(const Batch *batch)
 		if (batch->items[i].key)
 			resources = list_append_unique_ptr(resources, batch->items[i].write.resource);
 	return resources;
+}
+
+/* Root rows to write, and one of their documents. */
+typedef struct RootWrite
+{
+	Resource   *resource;
+	const RowSet *roots;
+	const FlatDocument *flat;
+} RootWrite;
+
+/* Write root rows, for WriteGuarded(). */
+static void
+WriteRoots(void *arg)
+{
+	RootWrite  *write = arg;
+
+	RowsUpdateRoots(write->resource, write->roots);
+}
+
+/* Returns a document whose model tells where a value is. */
+static const FlatDocument *
+RootsDocument(void *arg)
+{
+	return ((RootWrite *) arg)->flat;
 }
 
 /*
@@ -49,7 +75,14 @@ WriteKeys(Batch *batch, Resource *resource)
 	}
 	if (roots.nrows < 2)
 		return;
-	RowsUpdateRoots(resource, &roots);
+	if (ResourceOptionsOf(resource)->nunique > 0)
+	{
+		RootWrite	write = {resource, &roots, keyed[0]->write.flat};
+
+		WriteGuarded(WriteRoots, RootsDocument, &write);
+	}
+	else
+		RowsUpdateRoots(resource, &roots);
 	for (int i = 0; i < roots.nrows; i++)
 		keyed[i]->key_written = true;
 }

@@ -24,6 +24,7 @@
 #include "document/references.h"
 #include "document/rows.h"
 #include "engine/snapshot.h"
+#include "model/resourceoptions.h"
 #include "verbs/batchresolve.h"
 
 /* Report that something the call was decided on has changed while it waited. */
@@ -292,6 +293,17 @@ ResolveFollowers(Batch *batch)
 	}
 }
 
+/* Returns true if a document keeps the values of its declared unique keys. */
+static bool
+KeepsUniqueValues(const BatchItem *item)
+{
+	Resource   *resource = item->write.resource;
+	const ResourceOptions *options = ResourceOptionsOf(resource);
+
+	return options->nunique == 0 || FAULT_SKIP("unique_swap") ||
+		RowsSameColumns(resource, item->write.document_id, item->write.flat, options->unique_columns, options->nunique);
+}
+
 /*
  * Check all documents again, under the locks.  A document that keeps its identity
  * may still have to refer to another target, if two targets swap their names.
@@ -305,7 +317,7 @@ CheckItems(Batch *batch)
 		BatchItem  *item = &batch->items[batch->position];
 
 		CheckItem(item);
-		item->key = item->write.renames || (ClosureHas(batch->closure, item->write.document_id) && !KeepsTargets(item));
+		item->key = item->write.renames || !KeepsUniqueValues(item) || (ClosureHas(batch->closure, item->write.document_id) && !KeepsTargets(item));
 	}
 	batch->position = -1;
 	SnapshotEnd();

@@ -146,7 +146,10 @@ AddAccount(StringInfo out, int64 document_id, int64 other_id)
 static void
 AddProperties(StringInfo out, text *body)
 {
-	static const char *const own[] = {"id", "_etag", "_lastModifiedDate", "PK", "SK", "urn"};
+	static const char *const own[] = {
+		"id", "_etag", "_lastModifiedDate", "PK", "SK", "urn", "_recordType", "_resourceType", "_id", "_schemaVersion",
+		"_createdAt", "_updatedAt", "_accountUrn"
+	};
 	Datum		properties = DirectFunctionCall1(jsonb_in, CStringGetDatum(text_to_cstring(body)));
 	char	   *json;
 

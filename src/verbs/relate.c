@@ -23,55 +23,13 @@
 #include "graph/movelock.h"
 #include "graph/parents.h"
 #include "graph/walk.h"
+#include "verbs/ends.h"
 #include "verbs/relate.h"
 #include "verbs/write.h"
 
 PG_FUNCTION_INFO_V1(dms_set_parent);
 PG_FUNCTION_INFO_V1(dms_add_member);
 PG_FUNCTION_INFO_V1(dms_remove_member);
-
-/* Report that there is no document to change. */
-void
-RelateRaiseGone(const pg_uuid_t *uuid)
-{
-	ReportError(PROBLEM_NO_DOCUMENT, NULL, "there is no document %s", UuidText(uuid));
-}
-
-/* Report that there is no document to relate to. */
-void
-RelateRaiseNoTarget(const pg_uuid_t *uuid)
-{
-	Problem    *problem = ProblemNew(PROBLEM_UNRESOLVED_REFERENCE);
-
-	problem->detail = psprintf("There is no document %s to relate to.", UuidText(uuid));
-	ProblemRaise(problem, "there is no document %s", UuidText(uuid));
-}
-
-/* Find a document to change; it must exist. */
-void
-RelateFind(const pg_uuid_t *uuid, GraphNode *node)
-{
-	bool		found;
-
-	SnapshotBegin();
-	found = NodeFind(uuid, node);
-	SnapshotEnd();
-	if (!found)
-		RelateRaiseGone(uuid);
-}
-
-/* Find a document to relate another one to; it must exist. */
-void
-RelateFindTarget(const pg_uuid_t *uuid, GraphNode *node)
-{
-	bool		found;
-
-	SnapshotBegin();
-	found = NodeFind(uuid, node);
-	SnapshotEnd();
-	if (!found)
-		RelateRaiseNoTarget(uuid);
-}
 
 /*
  * Lock the identity of a document, and of the one that it is to be related to unless
@@ -97,8 +55,8 @@ LockEnds(const GraphNode *document, LockTupleMode mode, const GraphNode *target)
 		if (!claims[i].gone)
 			continue;
 		if (claims[i].document_id == document->document_id)
-			RelateRaiseGone(&document->uuid);
-		RelateRaiseNoTarget(&target->uuid);
+			EndsRaiseGone(&document->uuid);
+		EndsRaiseNoTarget(&target->uuid);
 	}
 }
 
@@ -179,16 +137,16 @@ WriteParent(GraphNode *child, const GraphNode *parent)
 bool
 RelateSetParent(const pg_uuid_t *child_uuid, const pg_uuid_t *parent_uuid)
 {
-	GraphNode		child;
-	GraphNode		parent;
+	GraphNode	child;
+	GraphNode	parent;
 
-	RelateFind(child_uuid, &child);
+	EndsFind(child_uuid, &child);
 	if (parent_uuid == NULL)
 	{
 		LockEnds(&child, LockTupleNoKeyExclusive, NULL);
 		return WriteParent(&child, NULL);
 	}
-	RelateFindTarget(parent_uuid, &parent);
+	EndsFindTarget(parent_uuid, &parent);
 	if (child.document_id == parent.document_id)
 		RefuseRing(child_uuid, parent_uuid);
 	if (FAULT_SKIP("parent_share"))
@@ -207,11 +165,11 @@ RelateSetParent(const pg_uuid_t *child_uuid, const pg_uuid_t *parent_uuid)
 bool
 RelateAddMember(const pg_uuid_t *collection_uuid, const pg_uuid_t *member_uuid, bool conveys)
 {
-	GraphNode		collection;
-	GraphNode		member;
+	GraphNode	collection;
+	GraphNode	member;
 
-	RelateFind(collection_uuid, &collection);
-	RelateFindTarget(member_uuid, &member);
+	EndsFind(collection_uuid, &collection);
+	EndsFindTarget(member_uuid, &member);
 	if (!FAULT_SKIP("member_share"))
 		LockEnds(&collection, LockTupleShare, &member);
 	return MembersAdd(collection.document_id, &member, conveys);
@@ -224,11 +182,11 @@ RelateAddMember(const pg_uuid_t *collection_uuid, const pg_uuid_t *member_uuid, 
 bool
 RelateRemoveMember(const pg_uuid_t *collection_uuid, const pg_uuid_t *member_uuid)
 {
-	GraphNode		collection;
-	GraphNode		member;
+	GraphNode	collection;
+	GraphNode	member;
 
-	RelateFind(collection_uuid, &collection);
-	RelateFind(member_uuid, &member);
+	EndsFind(collection_uuid, &collection);
+	EndsFind(member_uuid, &member);
 	return MembersRemove(collection.document_id, member.document_id);
 }
 

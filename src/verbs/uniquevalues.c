@@ -11,18 +11,24 @@
 #include "base/report.h"
 #include "base/uuid.h"
 #include "cascade/identitylocks.h"
+#include "catalog/pg_type.h"
+#include "engine/result.h"
 #include "engine/session.h"
 #include "engine/snapshot.h"
+#include "engine/statement.h"
 #include "engine/store.h"
 #include "fmgr.h"
 #include "graph/nodes.h"
 #include "graph/uniquekeys.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
+#include "model/resourceoptions.h"
 #include "model/resourcetypes.h"
+#include "model/value.h"
+#include "schema/declaredkeys.h"
 #include "utils/builtins.h"
+#include "verbs/ends.h"
 #include "verbs/read.h"
-#include "verbs/relate.h"
 #include "verbs/uniquevalues.h"
 #include "verbs/write.h"
 
@@ -55,29 +61,56 @@ CheckKey(const UniqueKey *key)
 		ReportError(PROBLEM_ARGUMENT, NULL, "value must have at most %d bytes", UNIQUE_VALUE_MAX);
 }
 
-/* Refuse a type that no resource has. */
-static void
-CheckType(const char *type)
+/* Find the resource of a type, in the active snapshot; NULL if there is none. */
+static Resource *
+FindResource(const char *type)
 {
 	int32		id;
-	bool		found;
+	char	   *project;
+	char	   *resource;
+
+	if (!ResourceTypeFind(type, &id) || !ResourceTypeNames(id, &project, &resource))
+		return NULL;
+	return ModelCacheTry(project, resource);
+}
+
+/* Returns the column of the root table that has the values of a declared key; -1 if the key is none. */
+static int
+DeclaredColumn(Resource *resource, const char *key)
+{
+	const ResourceOptions *options = ResourceOptionsOf(resource);
+
+	for (int i = 0; i < options->nunique; i++)
+		if (strcmp(DeclaredKeyName(resource->model->tables[0].columns[options->unique_columns[i]].path), key) == 0)
+			return options->unique_columns[i];
+	return -1;
+}
+
+/* Refuse a type that no resource has, and a key that its options declare: documents have its values. */
+static void
+CheckType(const UniqueKey *key)
+{
+	Resource   *resource;
 
 	SnapshotBegin();
-	found = ResourceTypeFind(type, &id);
+	resource = FindResource(key->type);
 	SnapshotEnd();
-	if (!found)
-		ReportError(PROBLEM_ARGUMENT, NULL, "there is no resource type \"%s\"", type);
+	if (resource == NULL)
+		ReportError(PROBLEM_ARGUMENT, NULL, "there is no resource type \"%s\"", key->type);
+	if (DeclaredColumn(resource, key->key) >= 0)
+		ReportError(PROBLEM_ARGUMENT, "Write the document to change its value.",
+					"\"%s\" is a property that is unique among documents of %s", key->key, key->type);
 }
 
 /* Find and lock the document that is to have a value, which must be of the type of the key. */
 static int64
 LockHolder(const UniqueKey *key, const pg_uuid_t *uuid)
 {
-	GraphNode		node;
+	GraphNode	node;
 	IdentityClaim claim = {.mode = LockTupleKeyShare};
 	const char *type;
 
-	RelateFindTarget(uuid, &node);
+	EndsFindTarget(uuid, &node);
 	SnapshotBegin();
 	type = NodeType(&node);
 	SnapshotEnd();
@@ -88,7 +121,7 @@ LockHolder(const UniqueKey *key, const pg_uuid_t *uuid)
 	claim.rank = node.resource->model->rank;
 	IdentityLocksClaim(&claim, 1);
 	if (claim.gone)
-		RelateRaiseNoTarget(uuid);
+		EndsRaiseNoTarget(uuid);
 	return node.document_id;
 }
 
@@ -146,7 +179,7 @@ dms_claim_unique_key(PG_FUNCTION_ARGS)
 	KeyOfArguments(fcinfo, &key);
 	CheckKey(&key);
 	WriteBegin(&session, "dms.claim_unique_key()");
-	CheckType(key.type);
+	CheckType(&key);
 	claimed = ClaimValue(&key, PG_ARGISNULL(3) ? NULL : PG_GETARG_UUID_P(3));
 	SessionEnd(&session);
 	PG_RETURN_BOOL(claimed);
@@ -167,6 +200,74 @@ dms_release_unique_key(PG_FUNCTION_ARGS)
 	PG_RETURN_BOOL(released);
 }
 
+/* Convert a value to the type of its column; returns false if it is none of that type. */
+static bool
+TakeValue(const char *value, ValueType type, Datum *datum)
+{
+	char	   *canonical = unconstify(char *, value);
+
+	if (type == VALUE_INT4 || type == VALUE_INT8)
+	{
+		char	   *end;
+		long long	number;
+
+		errno = 0;
+		number = strtoll(value, &end, 10);
+		if (errno != 0 || *value == '\0' || *end != '\0' || (type == VALUE_INT4 && number != (int32) number))
+			return false;
+		*datum = type == VALUE_INT4 ? Int32GetDatum((int32) number) : Int64GetDatum(number);
+		return true;
+	}
+	if (type != VALUE_TEXT && ValueParseText(value, strlen(value), type, &canonical) != NULL)
+		return false;
+	*datum = ValueToDatum(canonical, strlen(canonical), type);
+	return true;
+}
+
+/*
+ * Read the value of a declared key: the document that has it is found by the
+ * constraint.  Returns false if there is none.
+ */
+static bool
+ReadDeclared(const Resource *resource, int column, const char *value, UniqueKeyRow *row)
+{
+	static const Oid result_types[] = {INT8OID, TIMESTAMPTZOID, TIMESTAMPTZOID};
+	const TableModel *root = &resource->model->tables[0];
+	ValueType	type = root->columns[column].value.type;
+	Oid			types[] = {ValueTypeOid(type)};
+	Datum		values[1];
+	bool		found;
+
+	if (!TakeValue(value, type, &values[0]))
+		return false;
+	found = StatementExecuteWithArgs(psprintf("SELECT d.DocumentId, d.CreatedAt, d.LastModifiedAt FROM %s AS r"
+											  " JOIN dms.Document AS d ON d.DocumentId OPERATOR(pg_catalog.=) r.%s"
+											  " WHERE r.%s OPERATOR(pg_catalog.=) $1",
+											  quote_qualified_identifier(root->schema, root->name),
+											  quote_identifier(root->columns[0].name),
+											  quote_identifier(root->columns[column].name)),
+									 1, types, values, true) > 0;
+	if (found)
+	{
+		ResultExpect(result_types);
+		row->document_id = ResultInt64(0, 1);
+		row->created = ResultTime(0, 2);
+		row->updated = ResultTime(0, 3);
+	}
+	ResultFree();
+	return found;
+}
+
+/* Read a value that is declared or was claimed, in the active snapshot. */
+static bool
+ReadValue(const UniqueKey *key, UniqueKeyRow *row)
+{
+	Resource   *resource = FindResource(key->type);
+	int			column = resource == NULL ? -1 : DeclaredColumn(resource, key->key);
+
+	return column >= 0 ? ReadDeclared(resource, column, key->value, row) : UniqueKeysRead(key, row);
+}
+
 /*
  * Read the row of a value with the rights of the owner, in the snapshot of the caller's
  * statement.  Returns false if there is none.
@@ -179,7 +280,7 @@ UniqueValueRead(const UniqueKey *key, UniqueKeyRow *row)
 
 	StoreLockModels();
 	SessionBegin(&session, RIGHTS_OF_OWNER);
-	found = UniqueKeysRead(key, row);
+	found = ReadValue(key, row);
 	SessionEnd(&session);
 	return found;
 }

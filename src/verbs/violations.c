@@ -9,6 +9,7 @@
 #include "postgres.h"
 
 #include "base/report.h"
+#include "schema/declaredkeys.h"
 #include "verbs/violations.h"
 
 /* "schoolId = 123, schoolYear = 2030" */
@@ -112,6 +113,30 @@ IsIdentityKey(const ResourceModel *model, const char *constraint)
 	return false;
 }
 
+/* Returns the column of the root table whose declared unique key has this name; -1 if there is none. */
+static int
+ColumnOfKey(const ResourceModel *model, const char *constraint)
+{
+	const TableModel *root = &model->tables[0];
+
+	for (int i = root->nkeys; model->kind == RESOURCE_PLAIN && i < root->ncolumns; i++)
+		if (root->columns[i].role == COLUMN_SCALAR && strcmp(DeclaredKeyConstraint(model, i), constraint) == 0)
+			return i;
+	return -1;
+}
+
+/* Report that another document has a value that must be unique. */
+static void
+RaiseValueTaken(const FlatDocument *flat, int column, const ErrorData *error)
+{
+	Problem    *problem = ProblemNew(PROBLEM_VALUE_TAKEN);
+	const char *path = flat->model->tables[0].columns[column].path;
+
+	problem->cause = error;
+	ProblemAt(problem, path, "Another document of %s.%s has this value.", flat->model->project, flat->model->resource);
+	ProblemRaise(problem, "value of %s is taken by another document of %s", path, flat->model->resource);
+}
+
 /*
  * Returns true if a text has more different words than the index for searches can take.
  * The limit has no error code of its own; the identifier of the message is the same in
@@ -155,4 +180,11 @@ ViolationReport(const FlatDocument *flat, const ErrorData *error)
 	if (error->sqlerrcode == ERRCODE_UNIQUE_VIOLATION &&
 		IsIdentityKey(flat->model, error->constraint_name))
 		RaiseIdentityTaken(flat, error);
+	if (error->sqlerrcode == ERRCODE_UNIQUE_VIOLATION)
+	{
+		int			column = ColumnOfKey(flat->model, error->constraint_name);
+
+		if (column >= 0)
+			RaiseValueTaken(flat, column, error);
+	}
 }

@@ -116,7 +116,9 @@ bool
 WriteNew(Write *write)
 {
 	DocumentHeader header = {0};
+	Attachment	attachment;
 
+	AttachLock(write->resource, &write->attach, &attachment);
 	if (write->deleted != NULL)
 		header = *write->deleted;
 	else if (write->generated)
@@ -130,6 +132,7 @@ WriteNew(Write *write)
 	RowsInsert(write->resource, write->flat);
 	EdgesInsert(header.document_id, write->flat);
 	VerifyEdges(write->resource, header.document_id);
+	AttachWrite(write->resource, &header, &attachment);
 	HistoryAppendOne(write->resource, &header, write->restores ? HISTORY_RESTORED : HISTORY_INSERTED);
 	WriteFinish(write, WRITE_INSERTED, &header);
 	return true;

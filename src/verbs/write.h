@@ -13,6 +13,7 @@
 #include "engine/session.h"
 #include "fmgr.h"
 #include "model/modelcache.h"
+#include "verbs/attach.h"
 #include "verbs/precondition.h"
 #include "verbs/writeresult.h"
 
@@ -30,6 +31,7 @@ typedef struct Write
 	bool		generated;		/* the document has the id below */
 	bool		id_given;		/* which the body has given */
 	pg_uuid_t	id;
+	AttachRequest attach;		/* what a new document is attached to */
 	FlatDocument *flat;
 	Precondition precondition;
 	WriteResult *result;

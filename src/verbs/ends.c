@@ -1,0 +1,53 @@
+/*
+ * ends.c
+ *		Finding the documents at the ends of a relation that is written.
+ */
+#include "postgres.h"
+
+#include "base/report.h"
+#include "base/uuid.h"
+#include "engine/snapshot.h"
+#include "verbs/ends.h"
+
+/* Report that there is no document to change. */
+void
+EndsRaiseGone(const pg_uuid_t *uuid)
+{
+	ReportError(PROBLEM_NO_DOCUMENT, NULL, "there is no document %s", UuidText(uuid));
+}
+
+/* Report that there is no document to relate to. */
+void
+EndsRaiseNoTarget(const pg_uuid_t *uuid)
+{
+	Problem    *problem = ProblemNew(PROBLEM_UNRESOLVED_REFERENCE);
+
+	problem->detail = psprintf("There is no document %s to relate to.", UuidText(uuid));
+	ProblemRaise(problem, "there is no document %s", UuidText(uuid));
+}
+
+/* Find a document to change; it must exist. */
+void
+EndsFind(const pg_uuid_t *uuid, GraphNode *node)
+{
+	bool		found;
+
+	SnapshotBegin();
+	found = NodeFind(uuid, node);
+	SnapshotEnd();
+	if (!found)
+		EndsRaiseGone(uuid);
+}
+
+/* Find a document to relate another one to; it must exist. */
+void
+EndsFindTarget(const pg_uuid_t *uuid, GraphNode *node)
+{
+	bool		found;
+
+	SnapshotBegin();
+	found = NodeFind(uuid, node);
+	SnapshotEnd();
+	if (!found)
+		EndsRaiseNoTarget(uuid);
+}
