@@ -1,7 +1,8 @@
 # Changing the schema of a store that others use.
 #
-# The long form (DMS_LONG) has more sessions and changes, takes 200,000 documents through
-# a change of the real schema, and adds the real extensions one after another.
+# The long form (DMS_LONG) has more sessions and changes, takes 200,000 documents (or
+# DMS_DOCUMENTS) through a change of the real schema, and adds the real extensions one
+# after another.
 use strict;
 use warnings;
 
@@ -124,7 +125,7 @@ sub test_sessions
 
 	is($first->ask("BEGIN;\nSELECT dms.deploy_schema($arguments) IS NULL;\n$use[1]ROLLBACK;\n"), "f\nupdated\n1\n", 'the deploying session uses the new schema');
 	is($_->ask($use[1]), "unchanged\n0\n", 'after a rollback, the old one') foreach $first, $other;
-	is($first->ask("BEGIN;\nSAVEPOINT s;\nSELECT dms.deploy_schema($arguments) IS NULL;\n${use[1]}ROLLBACK TO s;\n${use[1]}COMMIT;\n"),
+	is($first->ask("BEGIN;\nSAVEPOINT s;\nSELECT dms.deploy_schema($arguments) IS NULL;\n$use[1]ROLLBACK TO s;\n$use[1]COMMIT;\n"),
 		"f\nupdated\n1\nunchanged\n0\n", 'and after that of a savepoint');
 	like($other->ask($filter), qr/^ERROR:.*unknown fields/, 'there is no such filter');
 
@@ -349,7 +350,7 @@ sub load_generated
 # The core standard without twenty resources, and then with them, beside traffic.
 sub test_real
 {
-	my $documents = $long ? 200_000 : 200;
+	my $documents = $ENV{DMS_DOCUMENTS} || ($long ? 200_000 : 200);
 	my $core = $json->decode(slurp_file("$dir/ed-fi.json"));
 	my ($small, @taken) = smaller_core($core, 20);
 	my $file = file_of('small', $small);
@@ -371,8 +372,9 @@ sub test_real
 		CREATE PROCEDURE public.fill(n int) LANGUAGE plpgsql AS $$
 		BEGIN
 			FOR i IN 0 .. (n - 1) / 1000 LOOP
-				PERFORM dms.upsert_documents('ed-fi', 'students', ARRAY(SELECT public.made('students', i * 1000 + j) FROM generate_series(1, least(n, 1000)) AS j));
-				PERFORM dms.upsert_documents('ed-fi', 'studentSchoolAssociations', ARRAY(SELECT public.made('studentSchoolAssociations', i * 1000 + j) FROM generate_series(1, least(n, 1000)) AS j));
+				PERFORM FROM generate_series(i * 1000 + 1, least(n, (i + 1) * 1000)) AS j, dms.upsert_document('ed-fi', 'students', public.made('students', j));
+				PERFORM FROM generate_series(i * 1000 + 1, least(n, (i + 1) * 1000)) AS j,
+					dms.upsert_document('ed-fi', 'studentSchoolAssociations', public.made('studentSchoolAssociations', j));
 				COMMIT;
 			END LOOP;
 		END $$});
@@ -407,13 +409,14 @@ sub test_real
 sub same_as_fresh
 {
 	my ($database, $schemas, @files) = @_;
-	my $lines = "SET dms_test.schemas = '$schemas'; SELECT line FROM ($catalog) AS c WHERE line !~ '^-?[0-9]+ '";
+	my $sql = "SET dms_test.schemas = '$schemas'; $catalog";
+	my $lines = sub { return grep { !/^-?[0-9]+ / } split /\n/, $node->safe_psql($_[0], $sql) };
 
 	$node->safe_psql('postgres', "CREATE DATABASE fresh_$database TEMPLATE template0");
 	$node->safe_psql("fresh_$database", "CREATE EXTENSION dms;\n" . deploy_sql(@files));
 	my %lines;
-	$lines{$_}++ foreach split /\n/, $node->safe_psql("fresh_$database", $lines);
-	$lines{$_}-- foreach split /\n/, $node->safe_psql($database, $lines);
+	$lines{$_}++ foreach $lines->("fresh_$database");
+	$lines{$_}-- foreach $lines->($database);
 	is(join("\n", map { ($lines{$_} > 0 ? '- ' : '+ ') . $_ } grep { $lines{$_} } sort keys %lines), '', 'the catalog is that of a new store');
 	$node->safe_psql('postgres', "DROP DATABASE fresh_$database");
 	return;
