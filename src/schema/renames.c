@@ -8,6 +8,7 @@
  */
 #include "postgres.h"
 
+#include "miscadmin.h"
 #include "schema/renames.h"
 #include "utils/builtins.h"
 
@@ -108,6 +109,7 @@ RenamesFind(List *renames, const char *schema, const char *table, const char *co
 {
 	ListCell   *cell;
 
+	CHECK_FOR_INTERRUPTS();
 	foreach(cell, renames)
 	{
 		Rename	   *rename = lfirst(cell);

@@ -207,7 +207,7 @@ MatchColumns(Differ *differ, TableDiff *table)
 		if (table->before == NULL)
 			table->columns[i] = -1;
 		else if (i < after->nkeys)
-			table->columns[i] = i;
+			table->columns[i] = i < table->before->nkeys ? i : -1;
 		else
 		{
 			table->columns[i] = FindColumn(table->before, Below(column->path, after->scope_path), column->role);
