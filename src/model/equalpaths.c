@@ -68,9 +68,9 @@ EqualPathsConnected(const ResourceModel *model, const char *left, const char *ri
 	return IsListed(paths, n, right);
 }
 
-/* Returns true if one constraint connects two paths. */
-static bool
-IsConstraint(const ResourceModel *model, const char *left, const char *right)
+/* Returns true if one constraint connects two paths: no document has different values there. */
+bool
+EqualPathsAlways(const ResourceModel *model, const char *left, const char *right)
 {
 	for (int i = 0; i < model->nequalities; i++)
 	{
@@ -91,7 +91,7 @@ bool
 EqualPathsAreTied(const ResourceModel *model, const QueryModel *query)
 {
 	return query->npaths == 1 && query->nequals == 1 &&
-		IsConstraint(model, query->paths[0].path, query->equals[0].path);
+		EqualPathsAlways(model, query->paths[0].path, query->equals[0].path);
 }
 
 /* Returns the query field that names a path; NULL if there is none. */

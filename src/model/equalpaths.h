@@ -11,6 +11,7 @@
 
 extern const char **EqualPaths(const ResourceModel *model, const char *path, int *n);
 extern bool EqualPathsConnected(const ResourceModel *model, const char *left, const char *right);
+extern bool EqualPathsAlways(const ResourceModel *model, const char *left, const char *right);
 extern bool EqualPathsAreTied(const ResourceModel *model, const QueryModel *query);
 extern const QueryModel *EqualPathsFieldOf(const ResourceModel *model, const char *path);
 extern const char *EqualPathsFieldName(const ResourceModel *model, const char *path);

@@ -41,19 +41,26 @@ PathAsName(const char *path)
 }
 
 /*
- * Returns the name of a value of the key.  Two values may have one query field; the
- * second is called by its path then.
+ * Returns the name of a value of the key; NULL if an earlier value is always the same.
+ * Two other values may have one query field; the second is called by its path then.
  */
-char *
-KeyQueryName(const ResourceModel *model, int value)
+static const char *
+NameOf(const ResourceModel *model, int value)
 {
 	const ProjectionModel *projection = &model->projections[0];
-	const char *name = EqualPathsFieldName(model, projection->values[value].path);
+	const char *path = projection->values[value].path;
+	const char *name = EqualPathsFieldName(model, path);
+	bool		taken = false;
 
 	for (int i = 0; i < value; i++)
-		if (strcmp(EqualPathsFieldName(model, projection->values[i].path), name) == 0)
-			return pstrdup(PathAsName(projection->values[value].path));
-	return pstrdup(name);
+	{
+		if (strcmp(EqualPathsFieldName(model, projection->values[i].path), name) != 0)
+			continue;
+		if (EqualPathsAlways(model, projection->values[i].path, path))
+			return NULL;
+		taken = true;
+	}
+	return taken ? PathAsName(path) : name;
 }
 
 /* Returns an expression that is the column in the form in which to_json() writes it as documents do. */
@@ -108,9 +115,14 @@ KeyQuerySql(const ResourceModel *model)
 		return sql.data;
 	}
 	for (int i = 0; i < projection->nvalues; i++)
-		AppendMember(&sql, i == 0, KeyQueryName(model, i),
-					 psprintf("j%d.%s", projection->values[i].join, quote_identifier(projection->values[i].column)),
-					 projection->values[i].type);
+	{
+		const ProjectedModel *value = &projection->values[i];
+		const char *name = NameOf(model, i);
+
+		if (name != NULL)
+			AppendMember(&sql, i == 0, name, psprintf("j%d.%s", value->join, quote_identifier(value->column)),
+						 value->type);
+	}
 	appendStringInfoString(&sql, "'}')::pg_catalog.json");
 	KeyQueryAppendFrom(&sql, projection);
 	return sql.data;

@@ -11,7 +11,6 @@
 #include "model/model.h"
 
 extern void KeyQueryAppendFrom(StringInfo sql, const ProjectionModel *projection);
-extern char *KeyQueryName(const ResourceModel *model, int value);
 extern char *KeyQuerySql(const ResourceModel *model);
 
 #endif							/* DMS_KEYQUERY_H */
