@@ -83,6 +83,10 @@ SELECT public.edit(:'now', '{Thing,properties,size}', NULL, '{Thing,properties,e
 	'{Site}', :'now'::jsonb ->> 'Place', '{Place}', NULL, '{Thing,references,place,resource}', '"Site"',
 	'{HueDescriptor}', :'now'::jsonb ->> 'ColorDescriptor', '{ColorDescriptor}', NULL, '{Thing,descriptors}', '{"$.colorDescriptor": "HueDescriptor"}') AS now \gset
 SELECT * FROM public.losses(:'now');
+-- What refers to the resource by its type follows.
+SELECT dms.set_parent(c.DocumentUuid, p.DocumentUuid), dms.add_member(p.DocumentUuid, c.DocumentUuid), dms.set_account(c.DocumentUuid, p.DocumentUuid),
+	outcome FROM dms.Document AS p, dms.Document AS c, dms.claim_unique_key('M.Place', 'code', 'x', c.DocumentUuid) AS outcome
+WHERE (p.DocumentId, c.DocumentId) = (2, 3);
 SELECT phase, statement, reason FROM dms.plan_migration(ARRAY[public.short_schema(:'now')], renames => '{"m.thing.size": "m.thing.extent",
 	"m.thingtag": "m.thingmark", "m.thingtag.note": "m.thingmark.remark", "m.place": "m.site", "m.colordescriptor": "m.huedescriptor"}')
 WHERE statement IS NULL OR statement NOT LIKE ALL ('{COMMENT%,%FUNCTION%}');
@@ -116,9 +120,11 @@ SELECT dms.deploy_schema(public.short_schema(:'now')) IS NOT NULL AS deployed;
 SELECT * FROM m.spot_view ORDER BY 1;
 SELECT * FROM m.spot_member ORDER BY 1;
 SELECT * FROM dms.audit();
--- A wider number that the view reads: the view is made anew.
+-- A wider number that the view reads: the view is made anew, with the rights of others.
+GRANT SELECT ON m.spot_view TO PUBLIC;
 SELECT public.edit(:'now', '{Site,properties,placeId,format}', '"int64"') AS now \gset
 SELECT dms.deploy_schema(public.short_schema(:'now')) IS NOT NULL AS deployed;
+SELECT has_table_privilege('public', 'm.spot_view', 'SELECT') AS granted;
 SELECT atttypid::regtype FROM pg_attribute WHERE attrelid = 'm.spot_view'::regclass AND attname = 'spotid';
 SELECT * FROM dms.audit();
 -- And it is gone again.
@@ -134,6 +140,21 @@ SELECT * FROM public.losses(:'now');
 SELECT dms.migrate_schema(ARRAY[public.short_schema(:'now')], true) IS NOT NULL AS migrated;
 SELECT * FROM public.documents WHERE resource = 'Thing';
 SELECT * FROM dms.audit();
+
+-- And a text a number again, where it is one.
+SELECT public.post('things', '{"thingId": "b", "placeReference": {"placeId": 1}, "extent": "-1.5"}');
+SELECT public.post('things', '{"thingId": "c", "placeReference": {"placeId": 2}, "extent": "1e5"}');
+SELECT public.edit(:'now', '{Thing,properties,extent}', '{"type": "number"}') AS now \gset
+SELECT dms.migrate_schema(ARRAY[public.short_schema(:'now')], true) IS NOT NULL AS migrated;
+SELECT * FROM public.documents WHERE resource = 'Thing';
+SELECT * FROM dms.audit();
+-- Two properties swap the names of their columns.
+SELECT public.edit(:'now', '{Thing,more}', '{"relational": {"nameOverrides": {"$.label": "Extent", "$.extent": "Label"}}}') AS swapped \gset
+SELECT statement FROM dms.plan_migration(ARRAY[public.short_schema(:'swapped')]) WHERE statement LIKE '%RENAME%' ORDER BY step;
+SELECT dms.deploy_schema(public.short_schema(:'swapped')) IS NOT NULL AS deployed;
+SELECT label, extent FROM m.thing WHERE thingid = 'a';
+SELECT dms.deploy_schema(public.short_schema(:'now')) IS NOT NULL AS deployed;
+SELECT * FROM public.documents WHERE resource = 'Thing' AND id = 4;
 
 -- Rows without a value that is required are deleted; so are documents that have none.
 SELECT public.edit(:'now', '{Thing,properties,marks,items,required}', '["tag", "remark"]', '{Event,properties,kind}', :'text30',

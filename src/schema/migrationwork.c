@@ -275,6 +275,22 @@ SameHashed(const ResourceModel *before, const ResourceModel *after)
 	return true;
 }
 
+/*
+ * Add the documents of a resource that has other names: they read as before, but who
+ * follows the changes of the store has to hear of it.
+ */
+static void
+AddRenamed(MigrationWork *work)
+{
+	const ResourceModel *before = work->resource->before->model;
+	const ResourceModel *after = work->resource->after->model;
+
+	work->bumped = lappend(work->bumped,
+						   psprintf("SELECT DocumentId FROM dms.Document WHERE (ProjectName, ResourceName) IN ((%s, %s), (%s, %s))",
+									quote_literal_cstr(before->project), quote_literal_cstr(before->resource),
+									quote_literal_cstr(after->project), quote_literal_cstr(after->resource)));
+}
+
 /* Look at a resource that both schemas have. */
 static void
 WorkOnResource(MigrationPlan *plan, MigrationWork *work)
@@ -287,6 +303,8 @@ WorkOnResource(MigrationPlan *plan, MigrationWork *work)
 	work->reads_otherwise |= !same;
 	work->edges |= SchemaDiffIsRenamed(resource);
 	plan->members |= SchemaDiffIsRenamed(resource) || !SchemaDiffSameSuperclass(plan->diff, resource);
+	if (SchemaDiffIsRenamed(resource))
+		AddRenamed(work);
 	if (resource->tables == NULL)
 		return;
 	foreach(cell, plan->tables)

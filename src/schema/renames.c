@@ -35,6 +35,7 @@ ParseName(const char *text, RenamedName *name)
 			return false;
 	}
 	name->text = text;
+
 	name->schema = parts[0];
 	name->table = parts[1];
 	name->column = parts[2];
