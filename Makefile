@@ -39,7 +39,7 @@ OBJS += $(addprefix src/schema/,apiread.o apiresource.o apischema.o catalog.o co
 	migrationplan.o migrationsteps.o migrationwork.o modelbind.o modelbuild.o modelcheck.o modelgraph.o modelset.o \
 	modeltables.o naming.o renames.o schemadiff.o searchindex.o)
 OBJS += $(addprefix src/schema/,migrationdocuments.o migrationnames.o migrationviews.o)
-OBJS += $(addprefix src/document/,body.o bodyrules.o changes.o descriptoruris.o document.o edges.o flatten.o generatedid.o history.o identity.o idset.o \
+OBJS += $(addprefix src/document/,body.o bodyrules.o changes.o descriptoruris.o document.o documentcache.o edges.o flatten.o generatedid.o history.o identity.o idset.o \
 	identityread.o projection.o reconstitute.o referentialids.o references.o rows.o rowtables.o storedpage.o \
 	verify.o)
 OBJS += $(addprefix src/cascade/,cascade.o cascadeequality.o claim.o closure.o edgesources.o \
@@ -58,8 +58,8 @@ OBJS += $(addprefix src/document/,trackedchanges.o)
 OBJS += $(addprefix src/cascade/,keychanges.o)
 OBJS += $(addprefix src/engine/,running.o)
 OBJS += $(addprefix src/verbs/,changecursor.o changefeed.o changequery.o readrights.o)
-OBJS += $(addprefix src/admin/,auditscope.o changetracking.o configure.o configureresource.o deploy.o diagram.o introspect.o migrate.o migratedata.o \
-	rebuildedges.o repair.o repairsql.o retention.o upgrade.o)
+OBJS += $(addprefix src/admin/,auditscope.o cachemode.o changetracking.o configure.o configureresource.o deploy.o diagram.o introspect.o migrate.o migratedata.o \
+	projector.o rebuildedges.o repair.o repairsql.o retention.o upgrade.o)
 OBJS += $(addprefix src/worker/,launcher.o tasks.o worker.o workerstatus.o)
 
 OBJS += src/model/uniqueoptions.o src/schema/declaredkeys.o src/admin/migratekeys.o
@@ -72,7 +72,7 @@ $(shell mkdir -p $(sort $(dir $(OBJS))))
 REGRESS = extension uuid lowercase deploy mapping introspection deploy_refusals store indexes protocol
 REGRESS += write write_validation write_references write_identity write_many cascade audit migrate migrate_losses roles configure configure_resource
 REGRESS += direct_access direct_constraints hostile hostile_tables contradictions
-REGRESS += read kept query query_changes changes digests history history_rights argument_types requests row_security idempotency relations request_versions request_relations request_changes search generated_id
+REGRESS += read kept cache query query_changes changes digests history history_rights argument_types requests row_security idempotency relations request_versions request_relations request_changes search generated_id
 REGRESS += graph_options
 
 # Specs of the fault schedule need pause points, so only ./check runs them.

@@ -85,7 +85,10 @@ CREATE TABLE dms.Store (
 	ChangeFloor bigint NOT NULL DEFAULT 0,
 	ChangeSystem bigint NOT NULL DEFAULT 0,
 	PurgedThrough bigint NOT NULL DEFAULT 0,
-	PurgedBy bigint NOT NULL DEFAULT 0
+	PurgedBy bigint NOT NULL DEFAULT 0,
+	CacheMode varchar(16) NOT NULL DEFAULT 'off'
+		CONSTRAINT store_cachemode_ck CHECK (CacheMode ~ '^(off|eventual|write_through|strict)$'),
+	CacheValidFrom timestamptz NOT NULL DEFAULT '-infinity'
 )$ddl$),
 ($ddl$COMMENT ON TABLE dms.Store IS 'this store: one row'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.Store.Singleton IS 'always true, so that there is only one row'$ddl$),
@@ -105,6 +108,8 @@ CREATE TABLE dms.Store (
 ($ddl$COMMENT ON COLUMN dms.Store.ChangeSystem IS 'the system identifier of the server that ChangeBase is for'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.Store.PurgedThrough IS 'deletes and changes of keys up to this number are not all recorded any more'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.Store.PurgedBy IS 'the number of the change that raised PurgedThrough'$ddl$),
+($ddl$COMMENT ON COLUMN dms.Store.CacheMode IS 'who writes dms.DocumentCache; dms.set_cache_mode() switches'$ddl$),
+($ddl$COMMENT ON COLUMN dms.Store.CacheValidFrom IS 'rows of dms.DocumentCache that were written before are not fresh'$ddl$),
 
 ($ddl$
 CREATE TABLE dms.Document (
@@ -553,6 +558,79 @@ FROM (SELECT k.ResourceType::text, k.Key::text, k.Value, k.DocumentId, k.Created
 	UNION ALL SELECT k.* FROM dms.DeclaredKeyValue AS k) AS u LEFT JOIN document AS d ON d.id = u.DocumentId$ddl$),
 ($ddl$COMMENT ON VIEW dms.Record IS 'documents, relations and unique values as records with two keys, without the properties of documents'$ddl$),
 
+($ddl$
+CREATE TABLE dms.DocumentCache (
+	DocumentId bigint PRIMARY KEY,
+	DocumentUuid uuid NOT NULL,
+	ProjectName varchar(256) NOT NULL,
+	ResourceName varchar(256) NOT NULL,
+	ResourceVersion varchar(64) NOT NULL,
+	Etag bigint NOT NULL,
+	LastModifiedAt timestamptz NOT NULL,
+	DocumentJson json NOT NULL,
+	ComputedAt timestamptz NOT NULL DEFAULT now()
+)$ddl$),
+($ddl$COMMENT ON TABLE dms.DocumentCache IS 'documents as they are read; a row is fresh if its etag is the document''s; dms.set_cache_mode() says who writes it'$ddl$),
+($ddl$COMMENT ON COLUMN dms.DocumentCache.DocumentId IS 'the document'$ddl$),
+($ddl$COMMENT ON COLUMN dms.DocumentCache.DocumentUuid IS 'its public id'$ddl$),
+($ddl$COMMENT ON COLUMN dms.DocumentCache.ProjectName IS 'projectName of its resource'$ddl$),
+($ddl$COMMENT ON COLUMN dms.DocumentCache.ResourceName IS 'resourceName of its resource'$ddl$),
+($ddl$COMMENT ON COLUMN dms.DocumentCache.ResourceVersion IS 'version of the project when the row was written'$ddl$),
+($ddl$COMMENT ON COLUMN dms.DocumentCache.Etag IS 'the etag that the document had'$ddl$),
+($ddl$COMMENT ON COLUMN dms.DocumentCache.LastModifiedAt IS 'when the document got that etag'$ddl$),
+($ddl$COMMENT ON COLUMN dms.DocumentCache.DocumentJson IS 'the representation of the document with that etag'$ddl$),
+($ddl$COMMENT ON COLUMN dms.DocumentCache.ComputedAt IS 'when the row was written'$ddl$),
+
+($ddl$
+CREATE TABLE dms.ChangeConsumer (
+	Name varchar(64) PRIMARY KEY,
+	Cursor text NOT NULL,
+	UpdatedAt timestamptz NOT NULL,
+	Documents bigint NOT NULL DEFAULT 0
+) WITH (fillfactor = 50)$ddl$),
+($ddl$COMMENT ON TABLE dms.ChangeConsumer IS 'how far consumers of changes have got'$ddl$),
+($ddl$COMMENT ON COLUMN dms.ChangeConsumer.Name IS 'the consumer: cache'$ddl$),
+($ddl$COMMENT ON COLUMN dms.ChangeConsumer.Cursor IS 'all changes before it are consumed'$ddl$),
+($ddl$COMMENT ON COLUMN dms.ChangeConsumer.UpdatedAt IS 'when the last complete pass began'$ddl$),
+($ddl$COMMENT ON COLUMN dms.ChangeConsumer.Documents IS 'how many documents were delivered'$ddl$),
+
+($ddl$
+CREATE TABLE dms.ProjectionFailure (
+	Consumer varchar(64) NOT NULL,
+	DocumentId bigint NOT NULL,
+	Etag bigint NOT NULL,
+	Attempts integer NOT NULL,
+	NextAttemptAt timestamptz NOT NULL,
+	SqlState char(5) NOT NULL,
+	Message text NOT NULL,
+	PRIMARY KEY (Consumer, DocumentId)
+)$ddl$),
+($ddl$COMMENT ON TABLE dms.ProjectionFailure IS 'documents that a consumer could not take, and tries again'$ddl$),
+($ddl$COMMENT ON COLUMN dms.ProjectionFailure.Consumer IS 'the consumer'$ddl$),
+($ddl$COMMENT ON COLUMN dms.ProjectionFailure.DocumentId IS 'the document'$ddl$),
+($ddl$COMMENT ON COLUMN dms.ProjectionFailure.Etag IS 'its etag then'$ddl$),
+($ddl$COMMENT ON COLUMN dms.ProjectionFailure.Attempts IS 'how often it was tried'$ddl$),
+($ddl$COMMENT ON COLUMN dms.ProjectionFailure.NextAttemptAt IS 'when it is tried again'$ddl$),
+($ddl$COMMENT ON COLUMN dms.ProjectionFailure.SqlState IS 'the error'$ddl$),
+($ddl$COMMENT ON COLUMN dms.ProjectionFailure.Message IS 'its message'$ddl$),
+
+($ddl$
+CREATE TABLE dms.CacheRebuild (
+	Singleton boolean PRIMARY KEY DEFAULT true CHECK (Singleton),
+	StartedAt timestamptz NOT NULL,
+	FinishedAt timestamptz,
+	AfterDocumentId bigint NOT NULL,
+	Documents bigint NOT NULL,
+	Expected bigint NOT NULL
+) WITH (fillfactor = 50)$ddl$),
+($ddl$COMMENT ON TABLE dms.CacheRebuild IS 'the last rebuild of the cache'$ddl$),
+($ddl$COMMENT ON COLUMN dms.CacheRebuild.Singleton IS 'always true, so that there is only one row'$ddl$),
+($ddl$COMMENT ON COLUMN dms.CacheRebuild.StartedAt IS 'when it was asked for'$ddl$),
+($ddl$COMMENT ON COLUMN dms.CacheRebuild.FinishedAt IS 'when it was done; NULL while it is not'$ddl$),
+($ddl$COMMENT ON COLUMN dms.CacheRebuild.AfterDocumentId IS 'documents up to this one are done'$ddl$),
+($ddl$COMMENT ON COLUMN dms.CacheRebuild.Documents IS 'how many these are'$ddl$),
+($ddl$COMMENT ON COLUMN dms.CacheRebuild.Expected IS 'an estimate of how many there are'$ddl$),
+
 -- A plain DELETE must wait for transactions that rely on the identity, as
 -- dms.delete_document() does.  Deleting the lock row conflicts with their share
 -- locks.
@@ -840,7 +918,83 @@ SELECT format('UniqueKeyValue#%s#%s#%s', u.ResourceType, u.Key, u.Value), format
 	NULL, NULL, NULL, NULL, NULL, u.Key, u.Value, d.urn
 FROM (SELECT k.ResourceType::text, k.Key::text, k.Value, k.DocumentId, k.CreatedAt, k.UpdatedAt FROM dms.UniqueKeyValue AS k
 	UNION ALL SELECT k.* FROM dms.DeclaredKeyValue AS k) AS u LEFT JOIN document AS d ON d.id = u.DocumentId$ddl$),
-(6, $ddl$COMMENT ON VIEW dms.Record IS 'documents, relations and unique values as records with two keys, without the properties of documents'$ddl$)
+(6, $ddl$COMMENT ON VIEW dms.Record IS 'documents, relations and unique values as records with two keys, without the properties of documents'$ddl$),
+(7, $ddl$
+ALTER TABLE dms.Store
+	ADD COLUMN CacheMode varchar(16) NOT NULL DEFAULT 'off'
+		CONSTRAINT store_cachemode_ck CHECK (CacheMode ~ '^(off|eventual|write_through|strict)$'),
+	ADD COLUMN CacheValidFrom timestamptz NOT NULL DEFAULT '-infinity'$ddl$),
+(7, $ddl$COMMENT ON COLUMN dms.Store.CacheMode IS 'who writes dms.DocumentCache; dms.set_cache_mode() switches'$ddl$),
+(7, $ddl$COMMENT ON COLUMN dms.Store.CacheValidFrom IS 'rows of dms.DocumentCache that were written before are not fresh'$ddl$),
+(7, $ddl$
+CREATE TABLE dms.DocumentCache (
+	DocumentId bigint PRIMARY KEY,
+	DocumentUuid uuid NOT NULL,
+	ProjectName varchar(256) NOT NULL,
+	ResourceName varchar(256) NOT NULL,
+	ResourceVersion varchar(64) NOT NULL,
+	Etag bigint NOT NULL,
+	LastModifiedAt timestamptz NOT NULL,
+	DocumentJson json NOT NULL,
+	ComputedAt timestamptz NOT NULL DEFAULT now()
+)$ddl$),
+(7, $ddl$COMMENT ON TABLE dms.DocumentCache IS 'documents as they are read; a row is fresh if its etag is the document''s; dms.set_cache_mode() says who writes it'$ddl$),
+(7, $ddl$COMMENT ON COLUMN dms.DocumentCache.DocumentId IS 'the document'$ddl$),
+(7, $ddl$COMMENT ON COLUMN dms.DocumentCache.DocumentUuid IS 'its public id'$ddl$),
+(7, $ddl$COMMENT ON COLUMN dms.DocumentCache.ProjectName IS 'projectName of its resource'$ddl$),
+(7, $ddl$COMMENT ON COLUMN dms.DocumentCache.ResourceName IS 'resourceName of its resource'$ddl$),
+(7, $ddl$COMMENT ON COLUMN dms.DocumentCache.ResourceVersion IS 'version of the project when the row was written'$ddl$),
+(7, $ddl$COMMENT ON COLUMN dms.DocumentCache.Etag IS 'the etag that the document had'$ddl$),
+(7, $ddl$COMMENT ON COLUMN dms.DocumentCache.LastModifiedAt IS 'when the document got that etag'$ddl$),
+(7, $ddl$COMMENT ON COLUMN dms.DocumentCache.DocumentJson IS 'the representation of the document with that etag'$ddl$),
+(7, $ddl$COMMENT ON COLUMN dms.DocumentCache.ComputedAt IS 'when the row was written'$ddl$),
+(7, $ddl$
+CREATE TABLE dms.ChangeConsumer (
+	Name varchar(64) PRIMARY KEY,
+	Cursor text NOT NULL,
+	UpdatedAt timestamptz NOT NULL,
+	Documents bigint NOT NULL DEFAULT 0
+) WITH (fillfactor = 50)$ddl$),
+(7, $ddl$COMMENT ON TABLE dms.ChangeConsumer IS 'how far consumers of changes have got'$ddl$),
+(7, $ddl$COMMENT ON COLUMN dms.ChangeConsumer.Name IS 'the consumer: cache'$ddl$),
+(7, $ddl$COMMENT ON COLUMN dms.ChangeConsumer.Cursor IS 'all changes before it are consumed'$ddl$),
+(7, $ddl$COMMENT ON COLUMN dms.ChangeConsumer.UpdatedAt IS 'when the last complete pass began'$ddl$),
+(7, $ddl$COMMENT ON COLUMN dms.ChangeConsumer.Documents IS 'how many documents were delivered'$ddl$),
+(7, $ddl$
+CREATE TABLE dms.ProjectionFailure (
+	Consumer varchar(64) NOT NULL,
+	DocumentId bigint NOT NULL,
+	Etag bigint NOT NULL,
+	Attempts integer NOT NULL,
+	NextAttemptAt timestamptz NOT NULL,
+	SqlState char(5) NOT NULL,
+	Message text NOT NULL,
+	PRIMARY KEY (Consumer, DocumentId)
+)$ddl$),
+(7, $ddl$COMMENT ON TABLE dms.ProjectionFailure IS 'documents that a consumer could not take, and tries again'$ddl$),
+(7, $ddl$COMMENT ON COLUMN dms.ProjectionFailure.Consumer IS 'the consumer'$ddl$),
+(7, $ddl$COMMENT ON COLUMN dms.ProjectionFailure.DocumentId IS 'the document'$ddl$),
+(7, $ddl$COMMENT ON COLUMN dms.ProjectionFailure.Etag IS 'its etag then'$ddl$),
+(7, $ddl$COMMENT ON COLUMN dms.ProjectionFailure.Attempts IS 'how often it was tried'$ddl$),
+(7, $ddl$COMMENT ON COLUMN dms.ProjectionFailure.NextAttemptAt IS 'when it is tried again'$ddl$),
+(7, $ddl$COMMENT ON COLUMN dms.ProjectionFailure.SqlState IS 'the error'$ddl$),
+(7, $ddl$COMMENT ON COLUMN dms.ProjectionFailure.Message IS 'its message'$ddl$),
+(7, $ddl$
+CREATE TABLE dms.CacheRebuild (
+	Singleton boolean PRIMARY KEY DEFAULT true CHECK (Singleton),
+	StartedAt timestamptz NOT NULL,
+	FinishedAt timestamptz,
+	AfterDocumentId bigint NOT NULL,
+	Documents bigint NOT NULL,
+	Expected bigint NOT NULL
+) WITH (fillfactor = 50)$ddl$),
+(7, $ddl$COMMENT ON TABLE dms.CacheRebuild IS 'the last rebuild of the cache'$ddl$),
+(7, $ddl$COMMENT ON COLUMN dms.CacheRebuild.Singleton IS 'always true, so that there is only one row'$ddl$),
+(7, $ddl$COMMENT ON COLUMN dms.CacheRebuild.StartedAt IS 'when it was asked for'$ddl$),
+(7, $ddl$COMMENT ON COLUMN dms.CacheRebuild.FinishedAt IS 'when it was done; NULL while it is not'$ddl$),
+(7, $ddl$COMMENT ON COLUMN dms.CacheRebuild.AfterDocumentId IS 'documents up to this one are done'$ddl$),
+(7, $ddl$COMMENT ON COLUMN dms.CacheRebuild.Documents IS 'how many these are'$ddl$),
+(7, $ddl$COMMENT ON COLUMN dms.CacheRebuild.Expected IS 'an estimate of how many there are'$ddl$)
 ) AS u (version, statement)
 WHERE u.version > from_version
 $upgrade$;
@@ -905,6 +1059,9 @@ BEGIN
 		IF EXISTS (SELECT FROM dms.DocumentAccount WHERE AccountId = ANY (gone_ids)) THEN
 			RAISE foreign_key_violation USING MESSAGE = 'an account that has documents cannot be deleted';
 		END IF;
+	END IF;
+	IF pg_relation_size('dms.documentcache') > 0 THEN
+		DELETE FROM dms.DocumentCache WHERE DocumentId = ANY (gone_ids);
 	END IF;
 	DELETE FROM dms.ReferenceEdge WHERE ParentDocumentId = ANY (gone_ids);
 	DELETE FROM dms.ReferentialIdentity WHERE DocumentId = ANY (gone_ids);
@@ -998,7 +1155,7 @@ BEGIN
 		TRUNCATE dms.DocumentChange, dms.TrackedChange;
 	END IF;
 	TRUNCATE dms.ReferentialIdentity, dms.ReferenceEdge, dms.IdentityLock, dms.Descriptor, dms.ParentChild,
-		dms.CollectionMember, dms.UniqueKeyValue, dms.DocumentAccount$ddl$ || tables || $ddl$ CASCADE;
+		dms.CollectionMember, dms.UniqueKeyValue, dms.DocumentAccount, dms.DocumentCache$ddl$ || tables || $ddl$ CASCADE;
 	RETURN NULL;
 END
 $body$$ddl$),
@@ -1841,8 +1998,92 @@ COMMENT ON FUNCTION dms.erase_history(uuid) IS
 'deletes all versions of a document but the current one, and all of a document that was deleted; returns how many there were';
 
 -- ---------------------------------------------------------------------------
--- Background workers.
+-- The cache of documents, and background workers.
 -- ---------------------------------------------------------------------------
+
+CREATE FUNCTION dms.set_cache_mode(mode text) RETURNS void
+LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_set_cache_mode';
+COMMENT ON FUNCTION dms.set_cache_mode(text) IS
+'says who writes dms.DocumentCache: off, eventual (the projector), write_through (also the writer of a document) or strict (also for all documents that change with it)';
+
+CREATE FUNCTION dms.clear_cache() RETURNS void
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_clear_cache';
+COMMENT ON FUNCTION dms.clear_cache() IS 'deletes all rows of dms.DocumentCache, if the cache is off';
+
+CREATE FUNCTION dms.rebuild_cache() RETURNS bigint
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_rebuild_cache';
+COMMENT ON FUNCTION dms.rebuild_cache() IS
+'lets the projector write all rows of dms.DocumentCache again, and returns an estimate of their number';
+
+CREATE FUNCTION dms_internal.project_some(OUT projected bigint, OUT more boolean, OUT busy boolean)
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_project_some';
+COMMENT ON FUNCTION dms_internal.project_some() IS
+'a step of dms.project_documents(): the number of documents, whether there are more, and whether another projector is at work';
+
+-- As in dms.process_request(), there can be no SET clause, and names are qualified.
+CREATE PROCEDURE dms.project_documents(max_seconds int DEFAULT 60, INOUT projected bigint DEFAULT 0)
+LANGUAGE plpgsql
+AS $$
+DECLARE
+	until CONSTANT timestamptz := pg_catalog.clock_timestamp()
+		OPERATOR(pg_catalog.+) pg_catalog.make_interval(secs => max_seconds);
+	step record;
+BEGIN
+	projected := 0;
+	LOOP
+		COMMIT;
+		SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+		SELECT s.projected, s.more, s.busy INTO step FROM dms_internal.project_some() AS s;
+		projected := projected OPERATOR(pg_catalog.+) step.projected;
+		IF step.busy THEN
+			RAISE NOTICE 'another session projects documents';
+		END IF;
+		EXIT WHEN step.busy OR NOT step.more OR pg_catalog.clock_timestamp() OPERATOR(pg_catalog.>=) until;
+	END LOOP;
+END
+$$;
+COMMENT ON PROCEDURE dms.project_documents(int, bigint) IS
+'brings dms.DocumentCache up to date, in transactions of its own, and returns how many documents it took; for servers without background workers';
+
+CREATE FUNCTION dms.wait_until_projected(timeout interval DEFAULT '30s') RETURNS boolean
+LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_wait_until_projected';
+COMMENT ON FUNCTION dms.wait_until_projected(interval) IS
+'waits until all that is committed now is in dms.DocumentCache; false if that took too long';
+
+CREATE FUNCTION dms.projection_status()
+RETURNS TABLE (mode text, pending bigint, oldest_pending timestamptz, delivered bigint, failures bigint,
+	rebuild_done bigint, rebuild_total bigint, rebuild_eta interval, last_pass timestamptz, last_error text)
+LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+SELECT s.CacheMode, p.pending, p.oldest, c.Documents, f.failures, r.Documents, r.Expected,
+	CASE WHEN r.Documents > 0 AND r.FinishedAt IS NULL
+		THEN (now() - r.StartedAt) / r.Documents * greatest(r.Expected - r.Documents, 0) END,
+	c.UpdatedAt, f.message
+FROM dms.Store AS s
+LEFT JOIN dms.ChangeConsumer AS c ON c.Name = 'cache'
+LEFT JOIN dms.CacheRebuild AS r ON true
+CROSS JOIN LATERAL (
+	SELECT count(*), min(w.LastModifiedAt)
+	FROM (
+		SELECT d.LastModifiedAt
+		FROM dms.ResourceType AS t
+		CROSS JOIN LATERAL (
+			SELECT j.DocumentId, j.Etag FROM dms.DocumentChange AS j
+			WHERE j.ResourceTypeId = t.ResourceTypeId AND j.ChangeVersion >= split_part(c.Cursor, '.', 3)::bigint) AS j
+		JOIN dms.Document AS d ON d.DocumentId = j.DocumentId AND d.Etag = j.Etag
+		WHERE NOT EXISTS (SELECT FROM dms.DocumentCache AS k WHERE k.DocumentId = d.DocumentId AND k.Etag = d.Etag)
+		LIMIT 100000) AS w
+	WHERE s.CacheMode <> 'off') AS p (pending, oldest)
+CROSS JOIN LATERAL (
+	SELECT count(*), min(u.SqlState || ': ' || u.Message) FROM dms.ProjectionFailure AS u WHERE u.Consumer = 'cache') AS f (failures, message)
+$$;
+COMMENT ON FUNCTION dms.projection_status() IS
+'how far dms.DocumentCache is behind (up to 100,000 documents are counted), what failed, and the last rebuild';
 
 CREATE FUNCTION dms.worker_status()
 RETURNS TABLE (database name, pid int, state text, last_visit timestamptz, next_visit timestamptz, failures int,
@@ -2683,7 +2924,7 @@ VALUES
 	latest_version, search_documents, list_versions, history_stats, query_documents, count_documents, document_digests, referencing_documents,
 	read_changes, available_change_versions, changed_documents, deleted_documents, changed_keys,
 	urn, id_of, parent, ancestors, collections, children, members, account_documents, delete_plan, graph_diagram, grant_sources,
-	covers, covered_documents, find_unique_key, get_record, query_records, handle_request, process_request,
+	covers, covered_documents, wait_until_projected, find_unique_key, get_record, query_records, handle_request, process_request,
 	unavailable_response, require_own_transaction}',
 	'{store, document, referentialidentity, descriptor, edgesource, referenceedge,
 	effectiveschema, schemacomponent, resourcemodel, resourcetype, parentchild, collectionmember, documentaccount, documentchange}'),
@@ -2699,8 +2940,10 @@ VALUES
 	stored_identities, resource_type_id, audit, audit_store, audit_scope, audit_rows, audit_references, audit_documents,
 	audit_edges, audit_identities, audit_descriptors, audit_members, audit_history, audit_changes, audit_options, audit_relations, audit_orphans, rebuild_edges, repair,
 	lock_identity_closure, recompute_identities, grant_access,
-	purge_idempotency_keys, require_page, idempotency_keys, worker_status}',
-	'{identitylock, idempotencykeys, documentversion, uniquekeyvalue, declaredkeyvalue, record, trackedchange}')
+	purge_idempotency_keys, require_page, idempotency_keys, worker_status, set_cache_mode, clear_cache, rebuild_cache,
+	project_some, project_documents, projection_status}',
+	'{identitylock, idempotencykeys, documentversion, uniquekeyvalue, declaredkeyvalue, record, trackedchange, documentcache, changeconsumer,
+	projectionfailure, cacherebuild}')
 $$;
 COMMENT ON FUNCTION dms.access_levels() IS
 'the functions and core tables that each level of access adds to the level before it';

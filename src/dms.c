@@ -6,6 +6,7 @@
  */
 #include "postgres.h"
 
+#include "admin/projector.h"
 #include "base/compat.h"
 #include "base/faults.h"
 #include "base/report.h"
@@ -15,6 +16,7 @@
 #include "document/body.h"
 #include "document/descriptoruris.h"
 #include "document/changes.h"
+#include "document/documentcache.h"
 #include "document/history.h"
 #include "document/verify.h"
 #include "engine/keyaccess.h"
@@ -54,6 +56,8 @@ _PG_init(void)
 	DescriptorUrisInit();
 	ChangesInit();
 	HistoryInit();
+	DocumentCacheInit();
+	ProjectorInit();
 	LocksInit();
 	TurnstileInit();
 	ClosureInit();

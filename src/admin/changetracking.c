@@ -51,6 +51,9 @@ SwitchOff(void)
 {
 	StoreJournal set = *StoreRowJournal();
 
+	if (StoreRowCache()->mode != CACHE_OFF)
+		ReportError(PROBLEM_CACHE_MODE, "Switch it off by dms.set_cache_mode() first.",
+					"the cache of documents follows the changes");
 	set.tracking = false;
 	set.purged_through = Max(Max(set.purged_through, set.floor), ChangesHighest());
 	StoreRowSetJournal(&set);

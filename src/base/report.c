@@ -198,6 +198,10 @@ static const ProblemCaseInfo problem_cases[] = {
 		ERRCODE_PROGRAM_LIMIT_EXCEEDED, 400, "bad-request", "Bad Request",
 		"Too many documents would be deleted."
 	},
+	[PROBLEM_CACHE_MODE] = {
+		ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, 500, "system",
+		"Cache Mode", "The mode of the cache does not allow this."
+	},
 	[PROBLEM_CHANGES_OFF] = {
 		ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, 404, "system:configuration:feature-disabled",
 		"Feature Disabled", "Changes of documents are not recorded."

@@ -18,6 +18,7 @@
 #include "cascade/identitylocks.h"
 #include "cascade/replaceids.h"
 #include "document/document.h"
+#include "document/documentcache.h"
 #include "document/history.h"
 #include "document/projection.h"
 #include "engine/session.h"
@@ -156,10 +157,11 @@ KeepVersions(const ClosureType *types, const int64 *written, int nwritten)
 		int64	   *ids;
 		int			n;
 
-		if (!HistoryIsKept(resource))
+		if (!HistoryIsKept(resource) && !DocumentCacheIsStrict())
 			continue;
 		ids = Without(t->ids, t->n, written, nwritten, &n);
 		HistoryAppend(resource, ids, n, HISTORY_CASCADED);
+		DocumentCacheWrite(resource, ids, n);
 	}
 }
 

@@ -41,6 +41,7 @@
 #include "engine/running.h"
 #include "engine/snapshot.h"
 #include "engine/statement.h"
+#include "engine/workershare.h"
 #include "storage/proc.h"
 #include "utils/guc.h"
 #include "utils/snapmgr.h"
@@ -276,6 +277,14 @@ RefuseMissing(void)
 			 errmsg("dms.DocumentChange did not take a row")));
 }
 
+/* Let a background worker look at the changes of this transaction when it has committed. */
+static void
+Wake(void)
+{
+	if (StoreRowCache()->mode != CACHE_OFF)
+		WorkerShareNote();
+}
+
 /* Record that a document has a new etag. */
 void
 ChangesNote(int32 type_id, int64 document_id, int64 etag)
@@ -286,6 +295,7 @@ ChangesNote(int32 type_id, int64 document_id, int64 etag)
 
 	if (!ChangesAreTracked())
 		return;
+	Wake();
 	values[0] = Int32GetDatum(type_id);
 	values[1] = Int64GetDatum(ChangesVersion());
 	values[2] = Int64GetDatum(document_id);
@@ -336,6 +346,7 @@ ChangesNoteAll(ChangedDocument *documents, int n)
 
 	if (n == 0 || !ChangesAreTracked())
 		return;
+	Wake();
 	new_changes.version = Int64GetDatum(ChangesVersion());
 	qsort(documents, n, sizeof(ChangedDocument), CompareChanged);
 	while (n > 0 && documents[n - 1].etag == 0)

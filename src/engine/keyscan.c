@@ -529,6 +529,22 @@ ReadKeys(KeyedTable *table, const Datum *keys, bool any, StoredRows *rows)
 	return able;
 }
 
+/* Read the rows of documents with these privileges; see below. */
+static bool
+ReadIdsWith(KeyedTable *table, AclMode rights, const int64 *ids, int n, StoredRows *rows)
+{
+	KeyScan		scan;
+	bool		able;
+
+	if (!KeyScanOpen(&scan, table, AccessShareLock, rights))
+		return false;
+	able = KeyScanBeginIds(&scan, ids, n);
+	if (able)
+		ReadScan(&scan, PG_INT32_MAX, rows);
+	KeyScanClose(&scan);
+	return able;
+}
+
 /*
  * Read the rows of documents, whose ids are ascending, without a statement.
  * Returns false, and reads nothing, if that cannot be done.  The caller has
@@ -537,16 +553,17 @@ ReadKeys(KeyedTable *table, const Datum *keys, bool any, StoredRows *rows)
 bool
 KeyScanTryIds(KeyedTable *table, const int64 *ids, int n, StoredRows *rows)
 {
-	KeyScan		scan;
-	bool		able;
+	return ReadIdsWith(table, ACL_SELECT, ids, n, rows);
+}
 
-	if (!KeyScanOpen(&scan, table, AccessShareLock, ACL_SELECT))
-		return false;
-	able = KeyScanBeginIds(&scan, ids, n);
-	if (able)
-		ReadScan(&scan, PG_INT32_MAX, rows);
-	KeyScanClose(&scan);
-	return able;
+/*
+ * The same without a privilege of the current user, for a caller who has found out that
+ * the user may see these rows.
+ */
+bool
+KeyScanTryIdsAsOwner(KeyedTable *table, const int64 *ids, int n, StoredRows *rows)
+{
+	return ReadIdsWith(table, ACL_NO_RIGHTS, ids, n, rows);
 }
 
 /*

@@ -37,6 +37,7 @@ extern bool KeyScanBeginIds(KeyScan *scan, const int64 *ids, int n);
 extern bool KeyScanNext(KeyScan *scan);
 extern void KeyScanClose(KeyScan *scan);
 extern bool KeyScanTryIds(KeyedTable *table, const int64 *ids, int n, StoredRows *rows);
+extern bool KeyScanTryIdsAsOwner(KeyedTable *table, const int64 *ids, int n, StoredRows *rows);
 extern bool KeyScanTryAfter(KeyedTable *table, const int64 *after, int limit, StoredRows *rows);
 extern bool KeyScanHas(KeyedTable *table, int64 id);
 extern void KeyScanRead(KeyedTable *table, const Datum *keys, StoredRows *rows);

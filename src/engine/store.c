@@ -77,6 +77,10 @@ static const char *const table_names[STORE_TABLES] = {
 	[STORE_DOCUMENT_ACCOUNT] = "documentaccount",
 	[STORE_DOCUMENT_CHANGE] = "documentchange",
 	[STORE_TRACKED_CHANGE] = "trackedchange",
+	[STORE_DOCUMENT_CACHE] = "documentcache",
+	[STORE_CHANGE_CONSUMER] = "changeconsumer",
+	[STORE_PROJECTION_FAILURE] = "projectionfailure",
+	[STORE_CACHE_REBUILD] = "cacherebuild",
 	[STORE_DOCUMENT_SEQUENCE] = "document_documentid_seq",
 };
 

@@ -45,6 +45,7 @@
 #include "utils/inval.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
+#include "utils/timestamp.h"
 #include "utils/uuid.h"
 
 PG_FUNCTION_INFO_V1(dms_require_store);
@@ -67,6 +68,8 @@ enum
 	COLUMN_CHANGE_SYSTEM,
 	COLUMN_PURGED_THROUGH,
 	COLUMN_PURGED_BY,
+	COLUMN_CACHE_MODE,
+	COLUMN_CACHE_VALID_FROM,
 	COLUMNS
 };
 
@@ -90,6 +93,15 @@ static const struct
 	[COLUMN_CHANGE_SYSTEM] = {"changesystem", INT8OID},
 	[COLUMN_PURGED_THROUGH] = {"purgedthrough", INT8OID},
 	[COLUMN_PURGED_BY] = {"purgedby", INT8OID},
+	[COLUMN_CACHE_MODE] = {"cachemode", VARCHAROID},
+	[COLUMN_CACHE_VALID_FROM] = {"cachevalidfrom", TIMESTAMPTZOID},
+};
+
+static const char *const cache_modes[CACHE_MODES] = {
+	[CACHE_OFF] = "off",
+	[CACHE_EVENTUAL] = "eventual",
+	[CACHE_WRITE_THROUGH] = "write_through",
+	[CACHE_STRICT] = "strict",
 };
 
 static const StoreLimits no_limits = {.idempotency_ttl = INT_MAX,.urn_domain = "dms"};
@@ -107,6 +119,7 @@ typedef struct StoreState
 static StoreState state;
 static StoreLimits limits;
 static StoreJournal journal;
+static StoreCache cache;
 static uint64 state_number = 1; /* changes whenever the state does */
 static bool known = false;		/* the row was read */
 static uint64 known_changes = 0;	/* StoreChanges() before it was read */
@@ -170,12 +183,30 @@ TakeJournal(const Datum *values, const bool *nulls, StoreJournal *taken)
 	taken->purged_by = DatumGetInt64(values[COLUMN_PURGED_BY]);
 }
 
+/* Take what concerns the cache of documents. */
+static void
+TakeCache(const Datum *values, const bool *nulls, StoreCache *taken)
+{
+	char	   *name;
+
+	if (nulls[COLUMN_CACHE_MODE] || nulls[COLUMN_CACHE_VALID_FROM])
+		ResultRefuse("NULL where there must be a value");
+	name = TextDatumGetCString(values[COLUMN_CACHE_MODE]);
+	taken->mode = CACHE_MODES;
+	for (int i = 0; i < CACHE_MODES; i++)
+		if (strcmp(name, cache_modes[i]) == 0)
+			taken->mode = i;
+	if (taken->mode == CACHE_MODES)
+		ResultRefuse("an unknown mode of the cache");
+	taken->valid_from = DatumGetTimestampTz(values[COLUMN_CACHE_VALID_FROM]);
+}
+
 /*
  * Take the state and the limits from the row.  Of a row of another version, only
  * the version is taken: it may not have the other columns.
  */
 static void
-TakeRow(TupleTableSlot *slot, StoreState *row, StoreLimits *set, StoreJournal *taken)
+TakeRow(TupleTableSlot *slot, StoreState *row, StoreLimits *set, StoreJournal *taken, StoreCache *taken_cache)
 {
 	Datum		values[COLUMNS];
 	bool		nulls[COLUMNS];
@@ -205,6 +236,7 @@ TakeRow(TupleTableSlot *slot, StoreState *row, StoreLimits *set, StoreJournal *t
 	if (!nulls[COLUMN_URN_DOMAIN])
 		strlcpy(set->urn_domain, TextDatumGetCString(values[COLUMN_URN_DOMAIN]), sizeof(set->urn_domain));
 	TakeJournal(values, nulls, taken);
+	TakeCache(values, nulls, taken_cache);
 }
 
 /*
@@ -212,7 +244,7 @@ TakeRow(TupleTableSlot *slot, StoreState *row, StoreLimits *set, StoreJournal *t
  * models are read in their current state, too.
  */
 static void
-ScanRow(StoreState *row, StoreLimits *set, StoreJournal *taken)
+ScanRow(StoreState *row, StoreLimits *set, StoreJournal *taken, StoreCache *taken_cache)
 {
 	Oid			table = StoreTable(STORE_STORE);
 	Relation	relation = table_open(table, AccessShareLock);
@@ -226,7 +258,7 @@ ScanRow(StoreState *row, StoreLimits *set, StoreJournal *taken)
 	slot = table_slot_create(relation, NULL);
 	scan = table_beginscan(relation, snapshot, 0, NULL);
 	if (table_scan_getnextslot(scan, ForwardScanDirection, slot))
-		TakeRow(slot, row, set, taken);
+		TakeRow(slot, row, set, taken, taken_cache);
 	table_endscan(scan);
 	ExecDropSingleTupleTableSlot(slot);
 	UnregisterSnapshot(snapshot);
@@ -254,16 +286,18 @@ ReadRow(void)
 	StoreState	row = {0};
 	StoreLimits set = no_limits;
 	StoreJournal taken = {0};
+	StoreCache	taken_cache = {0};
 
 	if (known && known_changes == before)
 		return;
 	row.models = StoreTable(STORE_RESOURCE_MODEL);
-	ScanRow(&row, &set, &taken);
+	ScanRow(&row, &set, &taken, &taken_cache);
 	if (!SameState(&row, &state))
 		state_number++;
 	state = row;
 	limits = set;
 	journal = taken;
+	cache = taken_cache;
 	known_changes = before;
 	known = true;
 }
@@ -324,6 +358,21 @@ StoreRowJournal(void)
 {
 	StoreRowRequireVersion();
 	return &journal;
+}
+
+/* Returns who writes the cache of documents, and which of its rows are fresh. */
+const StoreCache *
+StoreRowCache(void)
+{
+	StoreRowRequireVersion();
+	return &cache;
+}
+
+/* Returns the name of a mode of the cache. */
+const char *
+StoreRowCacheModeName(CacheMode mode)
+{
+	return cache_modes[mode];
 }
 
 /* Returns the id of the store, which dump and restore keep. */
@@ -427,6 +476,16 @@ StoreRowSetJournal(const StoreJournal *set)
 
 	UpdateRow(RAISE_GENERATION ", ChangeTracking = $1, ChangeBase = $2, ChangeFloor = $3, ChangeSystem = $4,"
 			  " PurgedThrough = $5, PurgedBy = $6", lengthof(types), types, values);
+}
+
+/* Store who writes the cache, and which of its rows are fresh.  The gate must be closed. */
+void
+StoreRowSetCache(const StoreCache *set)
+{
+	Oid			types[] = {TEXTOID, TIMESTAMPTZOID};
+	Datum		values[] = {CStringGetTextDatum(cache_modes[set->mode]), TimestampTzGetDatum(set->valid_from)};
+
+	UpdateRow(RAISE_GENERATION ", CacheMode = $1, CacheValidFrom = $2", lengthof(types), types, values);
 }
 
 /*

@@ -7,6 +7,7 @@
 
 #include "postgres.h"
 
+#include "datatype/timestamp.h"
 #include "utils/jsonb.h"
 #include "utils/uuid.h"
 
@@ -15,7 +16,7 @@
  * dms_internal.core_ddl() or of stored models raises it, and is a step of
  * dms.upgrade_store() then.  Version 1 was stored as "1.0".
  */
-#define STORE_VERSION 6
+#define STORE_VERSION 7
 
 /* The longest domain of URNs. */
 #define URN_DOMAIN_MAX 32
@@ -50,6 +51,23 @@ typedef struct StoreJournal
 	int64		purged_by;		/* the change that raised it */
 } StoreJournal;
 
+/* Who writes dms.DocumentCache. */
+typedef enum CacheMode
+{
+	CACHE_OFF,
+	CACHE_EVENTUAL,				/* the projector */
+	CACHE_WRITE_THROUGH,		/* also the writer of a document */
+	CACHE_STRICT,				/* also for documents that change with it */
+	CACHE_MODES
+} CacheMode;
+
+/* The cache of documents. */
+typedef struct StoreCache
+{
+	CacheMode	mode;
+	TimestampTz valid_from;		/* rows that were written before are not fresh */
+} StoreCache;
+
 extern bool StoreRowIsOlder(void);
 extern int	StoreRowVersion(void);
 extern void StoreRowRequireVersion(void);
@@ -58,6 +76,9 @@ extern const StoreLimits *StoreRowLimits(void);
 extern const StoreJournal *StoreRowJournal(void);
 extern const pg_uuid_t *StoreRowInstance(void);
 extern int64 StoreRowRaised(void);
+extern const StoreCache *StoreRowCache(void);
+extern const char *StoreRowCacheModeName(CacheMode mode);
+extern void StoreRowSetCache(const StoreCache *set);
 extern void StoreRowInsert(void);
 extern void StoreRowRaise(void);
 extern void StoreRowUpgraded(void);

@@ -155,6 +155,14 @@ WorkerShareNote(void)
 	noted = share != NULL;
 }
 
+/* Ask for a look at this database now, whatever this transaction does. */
+void
+WorkerShareRequest(void)
+{
+	if (share != NULL)
+		CountCommit();
+}
+
 /* Request the shared memory, if the server is about to start. */
 void
 WorkerShareInit(void)

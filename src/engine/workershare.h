@@ -68,6 +68,7 @@ extern void WorkerShareInit(void);
 extern WorkerShare *WorkerShareGet(void);
 extern WorkerSlot *WorkerShareFind(Oid database, bool create);
 extern void WorkerShareNote(void);
+extern void WorkerShareRequest(void);
 extern void WorkerShareWake(WorkerSlot *slot);
 
 #endif							/* DMS_WORKERSHARE_H */

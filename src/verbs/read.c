@@ -13,6 +13,7 @@
 #include "base/jsontreebuild.h"
 #include "base/report.h"
 #include "base/uuid.h"
+#include "document/documentcache.h"
 #include "document/edges.h"
 #include "document/reconstitute.h"
 #include "document/storedpage.h"
@@ -78,6 +79,9 @@ ReadDocument(const pg_uuid_t *uuid, MemoryContext context, ReadResult *result)
 
 	if (!DocumentRead(uuid, &result->document, &result->resource))
 		return false;
+	result->body = DocumentCacheRead(result->resource, &result->document, context);
+	if (result->body != NULL)
+		return true;
 	page = StoredPageReadOne(result->resource, &result->document);
 	if (page->tables[0].nrows == 0)
 		return false;

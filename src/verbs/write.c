@@ -12,6 +12,7 @@
 #include "cascade/locks.h"
 #include "document/body.h"
 #include "document/changes.h"
+#include "document/documentcache.h"
 #include "document/edges.h"
 #include "document/generatedid.h"
 #include "document/history.h"
@@ -134,6 +135,7 @@ WriteNew(Write *write)
 	VerifyEdges(write->resource, header.document_id);
 	AttachWrite(write->resource, &header, &attachment);
 	HistoryAppendOne(write->resource, &header, write->restores ? HISTORY_RESTORED : HISTORY_INSERTED);
+	DocumentCacheWriteOne(write->resource, &header);
 	WriteFinish(write, WRITE_INSERTED, &header);
 	return true;
 }
@@ -213,6 +215,7 @@ WriteBump(Write *write, DocumentHeader *header)
 	if (!DocumentBump(write->resource, header, write->precondition.match.given))
 		PreconditionRaiseGone(&write->precondition, &header->uuid);
 	HistoryAppendOne(write->resource, header, write->restores ? HISTORY_RESTORED : HISTORY_UPDATED);
+	DocumentCacheWriteOne(write->resource, header);
 	WriteFinish(write, WRITE_UPDATED, header);
 }
 

@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include "admin/projector.h"
 #include "document/history.h"
 #include "pgstat.h"
 #include "request/idempotency.h"
@@ -67,5 +68,11 @@ RunPurges(const char *database, TaskOutcome *outcome)
 void
 TasksRun(const char *database, TaskOutcome *outcome)
 {
+	ProjectorResult projected;
+
 	RunPurges(database, outcome);
+	ProjectorStep(&projected);
+	outcome->watched = projected.on;
+	outcome->more |= projected.more;
+	outcome->next = projected.next;
 }

@@ -1,0 +1,182 @@
+-- dms.DocumentCache: documents as they are read, written by a projector or by writers.
+SET client_min_messages = warning;
+DROP DATABASE IF EXISTS dms_cache;
+DROP ROLE IF EXISTS regress_cache_reader, regress_cache_columns, regress_cache_rows;
+CREATE ROLE regress_cache_reader;
+CREATE ROLE regress_cache_columns;
+CREATE ROLE regress_cache_rows;
+CREATE DATABASE dms_cache TEMPLATE template0 ENCODING 'UTF8';
+SELECT current_database() AS home \gset
+\c dms_cache
+SET client_min_messages = warning;
+CREATE EXTENSION dms;
+\getenv top PG_ABS_SRCDIR
+\set file :top /test/schemas/isolation.json
+\set schema `cat :'file'`
+SELECT dms.deploy_schema(:'schema') IS NOT NULL AS deployed;
+\pset null (null)
+\set VERBOSITY terse
+
+-- What the cache has: per document, whether the row is fresh, and whether its text is the
+-- one that is read without it.
+CREATE VIEW cached AS
+SELECT d.ResourceName, c.DocumentUuid IS NOT NULL AS cached, coalesce(c.Etag = d.Etag, false) AS fresh,
+	coalesce(c.DocumentJson::text = dms.get_document(d.DocumentUuid)::text, false) AS same
+FROM dms.Document AS d LEFT JOIN dms.DocumentCache AS c USING (DocumentId);
+CREATE FUNCTION summary() RETURNS TABLE (documents bigint, cached bigint, fresh bigint, same bigint, rows bigint) LANGUAGE sql
+SET dms.cache_reads = off AS $$
+	SELECT count(*), count(*) FILTER (WHERE c.cached), count(*) FILTER (WHERE c.fresh), count(*) FILTER (WHERE c.same),
+		(SELECT count(*) FROM dms.DocumentCache)
+	FROM cached AS c
+$$;
+
+SELECT document_uuid AS session FROM dms.upsert_document('isolation', 'sessions', '{"sessionName": "S", "title": "one"}') \gset
+SELECT document_uuid AS offering FROM dms.upsert_document('isolation', 'offerings', '{"code": "O", "sessionReference": {"sessionName": "S"}}') \gset
+
+-- It is off, and empty.  What depends on it says so.
+SELECT CacheMode FROM dms.Store;
+SELECT * FROM summary();
+SELECT dms.wait_until_projected();
+SELECT dms.rebuild_cache();
+SELECT dms.set_cache_mode('now');
+SELECT dms.set_cache_mode(NULL);
+
+-- Eventual: the projector writes.  It begins with all documents that are there.
+SELECT dms.set_cache_mode('eventual');
+SELECT * FROM summary();
+CALL dms.project_documents();
+SELECT * FROM summary();
+CALL dms.project_documents();
+SELECT mode, pending, failures, rebuild_done FROM dms.projection_status();
+
+-- A document that changes is stale until it is projected, and with it those that change
+-- because it did.  Reads do not see the difference.
+SELECT outcome FROM dms.update_document(:'session', '{"sessionName": "T", "title": "two"}');
+SELECT outcome FROM dms.upsert_document('isolation', 'sessions', '{"sessionName": "U", "title": "new"}');
+SELECT * FROM summary();
+SELECT pending FROM dms.projection_status();
+SELECT dms.get_document(:'offering')::jsonb -> 'sessionReference' AS reference;
+CALL dms.project_documents();
+SELECT * FROM summary();
+
+-- A read takes the text of a fresh row.
+BEGIN;
+UPDATE dms.DocumentCache SET DocumentJson = '{"title": "from the cache"}' WHERE DocumentUuid = :'session';
+SELECT dms.get_document(:'session');
+SET LOCAL dms.cache_reads = off;
+SELECT dms.get_document(:'session') ->> 'title' AS title;
+SET LOCAL dms.cache_reads = on;
+UPDATE dms.DocumentCache SET Etag = Etag - 1 WHERE DocumentUuid = :'session';
+SELECT dms.get_document(:'session') ->> 'title' AS title;
+SELECT kind, expected, found FROM dms.audit();
+ROLLBACK;
+
+-- Only readers who could read all that a document is made of get it from there.
+SELECT dms.grant_access('regress_cache_reader', 'reader');
+SELECT dms.grant_access('regress_cache_columns', 'reader');
+SELECT dms.grant_access('regress_cache_rows', 'reader');
+CREATE FUNCTION seen_by(reader name, document uuid) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	seen text;
+BEGIN
+	PERFORM set_config('role', reader, true);
+	seen := dms.get_document(document) ->> 'title';
+	PERFORM set_config('role', 'none', true);
+	RETURN coalesce(seen, 'nothing');
+EXCEPTION WHEN insufficient_privilege THEN
+	RETURN SQLERRM;
+END $$;
+BEGIN;
+UPDATE dms.DocumentCache SET DocumentJson = '{"title": "from the cache"}' WHERE DocumentUuid = :'session';
+SELECT seen_by('regress_cache_reader', :'session');
+REVOKE SELECT ON isolation.Session FROM regress_cache_columns;
+SELECT seen_by('regress_cache_columns', :'session');
+GRANT SELECT (DocumentId, SessionName) ON isolation.Session TO regress_cache_columns;
+SELECT seen_by('regress_cache_columns', :'session');
+GRANT SELECT (Title) ON isolation.Session TO regress_cache_columns;
+SELECT seen_by('regress_cache_columns', :'session');
+ALTER TABLE isolation.Session ENABLE ROW LEVEL SECURITY;
+SELECT seen_by('regress_cache_rows', :'session');
+CREATE POLICY visible ON isolation.Session TO regress_cache_rows USING (SessionName = 'T');
+SELECT seen_by('regress_cache_rows', :'session');
+SELECT dms.get_document(:'session') ->> 'title' AS owner;
+ROLLBACK;
+SET ROLE regress_cache_reader;
+SELECT count(*) FROM dms.DocumentCache;
+RESET ROLE;
+
+-- A delete deletes the row.
+SELECT outcome, document_uuid AS gone FROM dms.upsert_document('isolation', 'sessions', '{"sessionName": "V", "title": "gone"}') \gset
+CALL dms.project_documents();
+SELECT dms.delete_document(:'gone');
+SELECT * FROM summary();
+
+-- A rebuild writes all rows again, and deletes those without a document.
+UPDATE dms.DocumentCache SET DocumentJson = '{}';
+INSERT INTO dms.DocumentCache SELECT -1, gen_random_uuid(), ProjectName, ResourceName, ResourceVersion, 1, now(), '{}' FROM dms.DocumentCache LIMIT 1;
+CALL dms.project_documents();
+SELECT * FROM summary();
+SELECT dms.rebuild_cache() >= 0 AS expected;
+SELECT dms.get_document(:'session') ->> 'title' AS title;
+CALL dms.project_documents();
+SELECT * FROM summary();
+
+-- A document that cannot be projected is tried again, and holds up no other one.
+BEGIN;
+ALTER TABLE dms.DocumentCache ADD CONSTRAINT poison CHECK (DocumentJson ->> 'title' <> 'poison');
+SELECT count(dms.upsert_document('isolation', 'sessions', json_build_object('sessionName', 'P' || n, 'title', CASE n WHEN 7 THEN 'poison' ELSE 'fine' END)))
+FROM generate_series(1, 20) AS n;
+COMMIT;
+SET client_min_messages = error;
+CALL dms.project_documents();
+SET client_min_messages = warning;
+SELECT documents - cached AS missing FROM summary();
+SELECT Attempts, SqlState, NextAttemptAt > now() AS later FROM dms.ProjectionFailure;
+SELECT failures, pending, left(last_error, 5) AS last_error FROM dms.projection_status();
+ALTER TABLE dms.DocumentCache DROP CONSTRAINT poison;
+CALL dms.project_documents();
+SELECT documents - cached AS missing FROM summary();
+UPDATE dms.ProjectionFailure SET NextAttemptAt = now();
+CALL dms.project_documents();
+SELECT documents - cached AS missing FROM summary();
+SELECT count(*) AS failures FROM dms.ProjectionFailure;
+
+-- Writers can write rows themselves: their own, or those of all documents that change.
+SELECT dms.set_cache_mode('write_through');
+SELECT outcome FROM dms.update_document(:'session', '{"sessionName": "W", "title": "three"}');
+SELECT outcome FROM dms.upsert_document('isolation', 'sessions', '{"sessionName": "X", "title": "new"}');
+SELECT ResourceName, count(*) FROM cached WHERE NOT fresh GROUP BY 1 ORDER BY 1;
+CALL dms.project_documents();
+SELECT dms.set_cache_mode('strict');
+CALL dms.project_documents();
+SELECT outcome FROM dms.update_document(:'session', '{"sessionName": "Y", "title": "four"}');
+SELECT documents - same AS stale FROM summary();
+
+-- Following needs the journal, and a transaction whose snapshot is not fixed.
+SELECT dms.set_change_tracking(false);
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT dms.set_cache_mode('off');
+ROLLBACK;
+SELECT dms.clear_cache();
+BEGIN;
+CALL dms.project_documents();
+ROLLBACK;
+
+-- Off: the rows stay, and are ignored.
+SELECT dms.set_cache_mode('off');
+UPDATE dms.DocumentCache SET DocumentJson = '{}';
+SELECT dms.get_document(:'session') ->> 'title' AS title;
+CALL dms.project_documents();
+SELECT * FROM dms.projection_status();
+SELECT dms.clear_cache();
+SELECT count(*) FROM dms.DocumentCache;
+SELECT dms.set_change_tracking(false);
+SELECT dms.set_cache_mode('eventual');
+SELECT count(*) FROM dms.audit();
+
+-- Without dms in shared_preload_libraries there are no workers.
+SELECT * FROM dms.worker_status();
+
+\c :home
+DROP DATABASE dms_cache;
+DROP ROLE regress_cache_reader, regress_cache_columns, regress_cache_rows;

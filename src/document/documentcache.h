@@ -1,0 +1,24 @@
+/*
+ * documentcache.h
+ *		Documents as they are read: rows of dms.DocumentCache.
+ */
+#ifndef DMS_DOCUMENTCACHE_H
+#define DMS_DOCUMENTCACHE_H
+
+#include "postgres.h"
+
+#include "document/document.h"
+#include "model/modelcache.h"
+
+extern void DocumentCacheInit(void);
+extern text *DocumentCacheRead(Resource *resource, const DocumentHeader *header, MemoryContext context);
+extern int64 *DocumentCacheStale(const int64 *ids, int n, int *nstale, int64 *busy, int *nbusy);
+extern int	DocumentCacheProject(Resource *resource, const int64 *ids, int n);
+extern bool DocumentCacheIsStrict(void);
+extern void DocumentCacheWriteOne(Resource *resource, const DocumentHeader *header);
+extern void DocumentCacheWrite(Resource *resource, const int64 *ids, int n);
+extern void DocumentCacheSweep(int64 after, int64 last);
+extern void DocumentCacheSweepDeleted(int64 from_version);
+extern void DocumentCacheClear(void);
+
+#endif							/* DMS_DOCUMENTCACHE_H */
