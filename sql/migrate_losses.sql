@@ -62,7 +62,7 @@ BEGIN
 	PERFORM dms.migrate_schema(ARRAY[public.short_schema(short)], renames => renames);
 EXCEPTION WHEN SQLSTATE 'ZD422' THEN
 	GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL;
-	RETURN QUERY SELECT e.key, e.value ->> 0 FROM jsonb_each(detail::jsonb -> 'validationErrors') AS e;
+	RETURN QUERY SELECT e.key, (SELECT string_agg(f, ' ') FROM jsonb_array_elements_text(e.value) AS f) FROM jsonb_each(detail::jsonb -> 'validationErrors') AS e;
 END $$;
 SELECT * FROM public.documents;
 
@@ -75,6 +75,15 @@ SELECT * FROM public.losses(:'other');
 SELECT dms.deploy_schema(public.short_schema(:'other'));
 SELECT * FROM dms.plan_migration(ARRAY[public.short_schema(:'other')]);
 SELECT count(*) AS changed FROM public.documents WHERE Etag <> 1;
+
+-- A resource that keeps versions is neither removed nor renamed, whatever the caller agrees
+-- to.  It is listed with the others.
+SELECT dms.configure_resource('m', 'Event', '{"history": true}');
+SELECT * FROM public.losses(public.edit(:'now', '{Event}', NULL, '{Thing,properties,label}', NULL));
+SELECT dms.migrate_schema(ARRAY[public.short_schema(public.edit(:'now', '{Event}', NULL))], true);
+SELECT * FROM dms.plan_migration(ARRAY[public.short_schema(public.edit(:'now', '{Event}', NULL))], true);
+SELECT * FROM public.losses(public.edit(:'now', '{Happening}', :'now'::jsonb ->> 'Event', '{Event}', NULL), '{"m.event": "m.happening"}');
+SELECT dms.configure_resource('m', 'Event', '{"history": null}');
 
 -- Names: a property, a collection, a property in it, and a resource.  The documents
 -- that read otherwise have new etags.

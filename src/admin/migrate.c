@@ -44,13 +44,60 @@
 static void
 RefuseLosses(const MigrationPlan *plan)
 {
-	if (plan->losses->count == 0)
-		return;
 	plan->losses->hint = "dms.migrate_schema() loses it if allow_destructive is true,"
 		" and keeps it under another name if renames tells which.";
 	ProblemRaise(plan->losses, ngettext("the change of the schema would lose data: %d finding",
 										"the change of the schema would lose data: %d findings", plan->losses->count),
 				 plan->losses->count);
+}
+
+/* Note what the options of a resource need, and the new schema does not have. */
+static void
+CheckOptions(const ResourceDiff *resource, Problem *problem)
+{
+	const ResourceModel *before = resource->before->model;
+	const ResourceModel *after = resource->after == NULL ? NULL : resource->after->model;
+	Jsonb	   *options = ResourceTypeOptions(ResourceTypeId(before->project, before->resource), NULL);
+	ListCell   *cell;
+
+	if (options == NULL)
+		return;
+	if ((after == NULL || SchemaDiffIsRenamed(resource)) && ResourceOptionsKeepHistory(options))
+		ProblemAt(problem, SchemaDiffName(resource->before), "%s keeps versions of its documents.", resource->before->place);
+	foreach(cell, UniqueOptionsPaths(options))
+		if (after == NULL || UniqueOptionsColumn(after, lfirst(cell)) < 0)
+		ProblemAt(problem, SchemaDiffName(resource->before), "%s has the unique key %s.", resource->before->place,
+				  (char *) lfirst(cell));
+}
+
+/* Note what the options of all resources need, and the new schema does not have. */
+static void
+CheckAllOptions(const SchemaDiff *diff, Problem *problem)
+{
+	ListCell   *cell;
+
+	foreach(cell, diff->resources)
+	{
+		const ResourceDiff *resource = lfirst(cell);
+
+		if (resource->before != NULL)
+			CheckOptions(resource, problem);
+	}
+}
+
+/*
+ * Refuse a change that options contradict, whatever the caller agrees to lose.  Versions
+ * belong to the number of their resource, and unique keys are made of its paths.
+ */
+static void
+RefuseOptions(const SchemaDiff *diff)
+{
+	Problem    *problem = ProblemNew(PROBLEM_SCHEMA_REFUSED);
+
+	CheckAllOptions(diff, problem);
+	problem->hint = "Remove the options history or uniqueKeys first, by dms.configure_resource().";
+	if (problem->count > 0)
+		ProblemRaise(problem, "options of resources contradict the new schema");
 }
 
 /* Plan the change from the schema of the store, and refuse it if it would lose what it must not. */
@@ -63,9 +110,13 @@ MigratePlan(const Deployment *deployment)
 	SnapshotBeginLatest();
 	diff = SchemaDiffMake(ModelSetFromStore(), deployment->set, deployment->renames);
 	plan = MigrationPlanMake(diff, deployment->ddl, deployment->triggers);
-	SnapshotEnd();
-	if (!deployment->allow_destructive)
+	if (!deployment->allow_destructive && plan->losses->count > 0)
+	{
+		CheckAllOptions(diff, plan->losses);
 		RefuseLosses(plan);
+	}
+	RefuseOptions(diff);
+	SnapshotEnd();
 	return plan;
 }
 
@@ -266,49 +317,6 @@ CheckDeletes(const MigrationPlan *plan)
 	}
 }
 
-/* Note what the options of a resource need, and the new schema does not have. */
-static void
-CheckOptions(const ResourceDiff *resource, Problem *problem)
-{
-	const ResourceModel *before = resource->before->model;
-	const ResourceModel *after = resource->after == NULL ? NULL : resource->after->model;
-	Jsonb	   *options = ResourceTypeOptions(ResourceTypeId(before->project, before->resource), NULL);
-	ListCell   *cell;
-
-	if (options == NULL)
-		return;
-	if ((after == NULL || SchemaDiffIsRenamed(resource)) && ResourceOptionsKeepHistory(options))
-		ProblemAt(problem, SchemaDiffName(resource->before), "%s keeps versions of its documents.", resource->before->place);
-	foreach(cell, UniqueOptionsPaths(options))
-		if (after == NULL || UniqueOptionsColumn(after, lfirst(cell)) < 0)
-		ProblemAt(problem, SchemaDiffName(resource->before), "%s has the unique key %s.", resource->before->place,
-				  (char *) lfirst(cell));
-}
-
-/*
- * Refuse a change that options contradict.  Versions belong to the number of their
- * resource, and unique keys are made of its paths.
- */
-static void
-RefuseOptions(const SchemaDiff *diff)
-{
-	Problem    *problem = ProblemNew(PROBLEM_SCHEMA_REFUSED);
-	ListCell   *cell;
-
-	SnapshotBeginLatest();
-	foreach(cell, diff->resources)
-	{
-		const ResourceDiff *resource = lfirst(cell);
-
-		if (resource->before != NULL)
-			CheckOptions(resource, problem);
-	}
-	SnapshotEnd();
-	problem->hint = "Remove the options history or uniqueKeys first, by dms.configure_resource().";
-	if (problem->count > 0)
-		ProblemRaise(problem, "options of resources contradict the new schema");
-}
-
 /* Returns the options that a resource had; NULL if it had none. */
 static Jsonb *
 OptionsBefore(const ResourceModel *model)
@@ -431,7 +439,6 @@ MigrateStore(const Deployment *deployment)
 		ReportError(PROBLEM_NOT_SUPPORTED, "Call it in a transaction that is READ COMMITTED.",
 					"the schema cannot be changed under a snapshot that was taken before the writers were stopped");
 	plan = MigratePlan(deployment);
-	RefuseOptions(plan->diff);
 	CheckLocks(plan);
 	StoreCloseModels();
 	CheckTables(plan);
