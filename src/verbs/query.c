@@ -86,6 +86,7 @@ typedef struct KeptQuery
 	int			nargs;
 	const Oid  *types;
 	bool		adaptive;
+	bool		ordered;		/* rows are read in the order of an index */
 } KeptQuery;
 
 /* Put a statement in the place of another. */
@@ -107,6 +108,7 @@ ReplaceKept(Resource *resource, Statement *statement, const KeptQuery *query)
 	statement->argtypes = types;
 	statement->nargs = query->nargs;
 	statement->adaptive = query->adaptive;
+	statement->ordered = query->ordered;
 	statement->sql = MemoryContextStrdup(context, query->text);
 }
 
@@ -137,12 +139,14 @@ RunKept(Resource *resource, const KeptQuery *query, Datum *values)
 	return StatementRead(KeptStatement(resource, query), values, 0);
 }
 
-/* Run the query's statement. */
+/* Run a statement of the query, which may be one that reads along an index. */
 static void
-RunQuery(const DocumentQuery *query, const char *text)
+RunQuery(const DocumentQuery *query, const char *text, bool ordered)
 {
 	const QuerySql *sql = query->sql;
-	KeptQuery	kept = {.text = text,.nargs = sql->nargs,.types = sql->types,.adaptive = sql->terms->nconditions > 0 || sql->changes != NULL};
+	KeptQuery	kept = {.text = text,.nargs = sql->nargs,.types = sql->types,.ordered = ordered};
+
+	kept.adaptive = !ordered && (sql->terms->nconditions > 0 || sql->changes != NULL);
 
 	(void) RunKept(query->resource, &kept, sql->values);
 }
@@ -174,7 +178,7 @@ ReadIds(const DocumentQuery *query, const char *text, int64 *ids, int *n)
 {
 	int			found;
 
-	RunQuery(query, text);
+	RunQuery(query, text, query->sql->without_root);
 	found = (int) ResultRows();
 	if (ids == NULL)
 		ids = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(int64) * Max(found, 1));
@@ -241,6 +245,6 @@ QueryCount(DocumentQuery *query)
 {
 	if (query->sql->impossible)
 		return 0;
-	RunQuery(query, QuerySqlCount(query->sql));
+	RunQuery(query, QuerySqlCount(query->sql), false);
 	return ResultInt64(0, 1);
 }

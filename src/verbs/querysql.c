@@ -14,6 +14,8 @@
 #include "postgres.h"
 
 #include "base/grow.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
 #include "common/int.h"
 #include "document/document.h"
@@ -23,6 +25,7 @@
 #include "model/value.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
+#include "utils/lsyscache.h"
 #include "utils/rls.h"
 #include "verbs/querysql.h"
 
@@ -330,8 +333,23 @@ AddVisible(QuerySql *sql)
 }
 
 /*
+ * Returns true if each document of the resource has a row of its root that the caller
+ * may see: a policy may hide rows, and so may a view in the place of the table.
+ */
+static bool
+ShowsAllRows(const TableModel *root)
+{
+	Oid			table = get_relname_relid(root->name, get_namespace_oid(root->schema, true));
+
+	return OidIsValid(table) && get_rel_relkind(table) == RELKIND_RELATION &&
+		check_enable_rls(table, InvalidOid, true) != RLS_ENABLED;
+}
+
+/*
  * Join the last changes of the documents in a range.  The journal has a row for each
- * etag of a document, of which that of its present etag is current.
+ * etag of a document, of which that of its present etag is current.  Without other
+ * conditions the root is not needed: a page is then read along the index of the
+ * journal, by a plan that is kept.
  */
 static void
 AddChanges(QuerySql *sql, int32 type_id, const ChangeRange *range)
@@ -340,16 +358,23 @@ AddChanges(QuerySql *sql, int32 type_id, const ChangeRange *range)
 
 	if (range == NULL || (range->min <= 0 && !range->has_max))
 		return;
+	sql->by_change = range->has_max;
+	sql->without_root = sql->by_change && sql->nbranches == 1 && *sql->branches[0] == '\0' &&
+		ShowsAllRows(&sql->terms->model->tables[0]);
 	initStringInfo(&out);
-	appendStringInfo(&out, " JOIN dms.DocumentChange AS c ON c.documentid" EQUALS "r.documentid AND c.resourcetypeid" EQUALS "$%d",
-					 AddArg(sql, Int32GetDatum(type_id), INT4OID));
+	if (sql->without_root)
+		appendStringInfoString(&out, "dms.Document AS r JOIN dms.DocumentChange AS c ON c.documentid" EQUALS "r.documentid"
+							   " AND c.etag" EQUALS "r.etag");
+	else
+		appendStringInfoString(&out, " JOIN dms.DocumentChange AS c ON c.documentid" EQUALS "r.documentid");
+	appendStringInfo(&out, " AND c.resourcetypeid" EQUALS "$%d", AddArg(sql, Int32GetDatum(type_id), INT4OID));
 	if (range->min > 0)
 		appendStringInfo(&out, " AND c.changeversion OPERATOR(pg_catalog.>=) $%d", AddArg(sql, Int64GetDatum(range->min), INT8OID));
 	if (range->has_max)
 		appendStringInfo(&out, " AND c.changeversion OPERATOR(pg_catalog.<=) $%d", AddArg(sql, Int64GetDatum(range->max), INT8OID));
-	appendStringInfoString(&out, " JOIN dms.Document AS e ON e.documentid" EQUALS "c.documentid AND e.etag" EQUALS "c.etag");
+	if (!sql->without_root)
+		appendStringInfoString(&out, " JOIN dms.Document AS e ON e.documentid" EQUALS "c.documentid AND e.etag" EQUALS "c.etag");
 	sql->changes = out.data;
-	sql->by_change = range->has_max;
 }
 
 /* Write the conditions in SQL. */
@@ -375,15 +400,18 @@ AppendBranch(const QuerySql *sql, StringInfo out, const char *columns, const cha
 {
 	const TableModel *root = &sql->terms->model->tables[0];
 
-	appendStringInfo(out, "SELECT %s FROM %s AS r%s%s", columns,
-					 quote_qualified_identifier(root->schema, root->name), sql->changes ? sql->changes : "", branch);
+	if (sql->without_root)
+		appendStringInfo(out, "SELECT %s FROM %s", columns, sql->changes);
+	else
+		appendStringInfo(out, "SELECT %s FROM %s AS r%s%s", columns,
+						 quote_qualified_identifier(root->schema, root->name), sql->changes ? sql->changes : "", branch);
 }
 
 /* Returns the columns that a page needs of a branch: the id, and what it is in the order of. */
 static const char *
 PageColumns(const QuerySql *sql)
 {
-	return sql->by_change ? "r.documentid, c.changeversion" : "r.documentid";
+	return !sql->by_change ? "r.documentid" : sql->without_root ? "c.documentid, c.changeversion" : "r.documentid, c.changeversion";
 }
 
 /* Append " ORDER BY ... LIMIT ... OFFSET ...", for a branch or for all of them (u). */
@@ -393,7 +421,7 @@ AppendPaging(QuerySql *sql, StringInfo out, bool merged, int64 limit, int64 offs
 	appendStringInfoString(out, " ORDER BY ");
 	if (sql->by_change)
 		appendStringInfo(out, "%s.changeversion, ", merged ? "u" : "c");
-	appendStringInfo(out, "%s.documentid LIMIT $%d", merged ? "u" : "r",
+	appendStringInfo(out, "%s.documentid LIMIT $%d", merged ? "u" : sql->without_root ? "c" : "r",
 					 AddArg(sql, Int64GetDatum(limit), INT8OID));
 	if (offset > 0)
 		appendStringInfo(out, " OFFSET $%d", AddArg(sql, Int64GetDatum(offset), INT8OID));

@@ -35,6 +35,7 @@ typedef struct QuerySql
 	const char *changes;		/* " JOIN ..." their last changes; NULL: of no
 								 * matter */
 	bool		by_change;		/* pages are in the order of the changes */
+	bool		without_root;	/* all documents with such changes match */
 	Datum	   *values;			/* parameters of the last statement */
 	Oid		   *types;
 	int			nargs;
