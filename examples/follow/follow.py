@@ -108,6 +108,8 @@ class DirectoryCopy:
         self.recover()
 
     def path(self, name):
+        if os.path.basename(name) != name:
+            raise ValueError("%r cannot be the name of a file" % name)
         return os.path.join(self.directory, name)
 
     def recover(self):

@@ -89,7 +89,7 @@ BEGIN
 		IF method IN ('POST', 'PUT', 'PATCH') OR random() < 0.05 THEN
 			body := CASE WHEN method = 'PUT' THEN fuzz_body(endpoint) || jsonb_build_object('id', document) ELSE fuzz_body(endpoint) END;
 			IF path LIKE '%/parent' THEN
-				body := jsonb_build_object(pick('parentUrn', 'parentUrn', 'x'), (SELECT pick(d.DocumentUuid::text, dms.urn(d.DocumentUuid)) FROM dms.Document AS d ORDER BY random() LIMIT 1));
+				body := jsonb_build_object(pick('parentUrn', 'parentUrn', 'x'), (SELECT pick(d.DocumentUuid::text, dms.urn(d.DocumentUuid), document::text) FROM dms.Document AS d ORDER BY random() LIMIT 1));
 			ELSIF path LIKE '%/members/%' THEN
 				body := pick('{"conveys": true}', '{}', '{"conveys": 1}', NULL);
 			END IF;

@@ -46,7 +46,7 @@ for my $row ('GET 200 ', 'GET 304 ', 'POST 201 ', 'POST 200 ', 'PUT 204 ', 'DELE
 	'PUT 400 bad-request:data-validation-failed:key-change-not-supported',
 	'POST 409 data-conflict:unresolved-reference', 'DELETE 409 data-conflict:dependent-item-exists',
 	'PUT 409 identity-conflict', 'PUT 412 optimistic-lock-failed', 'POST 412 precondition-failed:if-none-match',
-	'PUT 409 data-conflict:cyclic-relationship', 'PUT 409 data-conflict:unresolved-reference',
+	'PUT 409 data-conflict:unresolved-reference',
 	'POST 422 idempotency-key-reused', 'GET 404 ', 'DELETE 404 not-found', 'PUT 404 not-found', 'GET 404 not-found',
 	'other 405 method-not-allowed', 'POST 415 unsupported-media-type')
 {
