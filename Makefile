@@ -158,6 +158,12 @@ stress: $(wildcard $(TOP)/test/stress/*.[ch])
 		-I$(shell $(PG_CONFIG) --includedir) $(filter %.c,$^) -o $@ \
 		$(LDFLAGS) -L$(libdir) -Wl,-rpath,$(libdir) -lpq -luuid -lpthread
 
+# So is the test of trees.
+forest: $(TOP)/test/forest/forest.c
+	$(CC) -std=gnu11 -O1 -g $(SANITIZERS) -Wall -Wextra $(if $(WERROR),-Werror) \
+		-I$(shell $(PG_CONFIG) --includedir) $^ -o $@ \
+		$(LDFLAGS) -L$(libdir) -Wl,-rpath,$(libdir) -lpq -lpthread
+
 endif
 
 # For scripts: "make -s print-REGRESS" prints the value of a variable.

@@ -25,5 +25,11 @@ for my $file (sort glob "$FindBin::RealBin/../../examples/*.sql")
 		"examples/$name.sql");
 }
 
+# The parts of examples/system follow each other in one session.
+$node->safe_psql('postgres', 'CREATE DATABASE system');
+$node->command_ok(
+	[ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-d', 'system', map { ('-f', "examples/system/$_.sql") } qw(setup grants tour) ],
+	'examples/system');
+
 $node->stop;
 done_testing();

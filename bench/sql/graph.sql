@@ -1,0 +1,141 @@
+-- Documents and relations for bench/graph.
+CREATE FUNCTION bench.job(n bigint) RETURNS uuid LANGUAGE sql STABLE
+RETURN (SELECT d.DocumentUuid FROM system.job AS j JOIN dms.Document AS d USING (DocumentId) WHERE j.jobid = n::text);
+
+CREATE PROCEDURE bench.make_jobs(first bigint, last bigint) LANGUAGE plpgsql AS $$
+BEGIN
+	FOR n IN first .. last LOOP
+		PERFORM dms.upsert_document('system', 'jobs', json_build_object('jobId', n::text, 'name', 'job ' || n));
+		COMMIT;
+	END LOOP;
+END $$;
+
+CREATE PROCEDURE bench.delete_jobs(first bigint, last bigint) LANGUAGE plpgsql AS $$
+BEGIN
+	FOR n IN first .. last LOOP
+		PERFORM dms.delete_document(bench.job(n));
+		COMMIT;
+	END LOOP;
+END $$;
+
+CREATE PROCEDURE bench.attach(first bigint, last bigint, below bigint) LANGUAGE plpgsql AS $$
+DECLARE
+	parent uuid := bench.job(below);
+	ids uuid[] := ARRAY(SELECT bench.job(n) FROM generate_series(first, last) AS n WHERE n <> below);
+	child uuid;
+BEGIN
+	FOREACH child IN ARRAY ids LOOP
+		PERFORM dms.set_parent(child, parent);
+		COMMIT;
+	END LOOP;
+END $$;
+
+-- A tree in which each document has ten children.
+CREATE PROCEDURE bench.make_subtree(size bigint) LANGUAGE plpgsql AS $$
+DECLARE
+	ids uuid[] := '{}';
+	id uuid;
+BEGIN
+	FOR n IN 0 .. size - 1 LOOP
+		id := (SELECT r.document_uuid FROM dms.upsert_document('system', 'jobs', json_build_object('jobId', 't' || n, 'name', 'x')) AS r);
+		ids[n] := id;
+		IF n > 0 THEN
+			PERFORM dms.set_parent(id, ids[(n - 1) / 10]);
+		END IF;
+		COMMIT;
+	END LOOP;
+END $$;
+
+CREATE PROCEDURE bench.delete_subtree() LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM dms.delete_document((SELECT d.DocumentUuid FROM system.job AS j JOIN dms.Document AS d USING (DocumentId) WHERE j.jobid = 't0'));
+	COMMIT;
+END $$;
+
+-- Many children, members and documents of an account, by plain SQL: nothing of them is
+-- written by the store later.
+CREATE TABLE bench.ends (name text PRIMARY KEY, id uuid);
+CREATE PROCEDURE bench.make_many(size bigint) LANGUAGE plpgsql AS $$
+DECLARE
+	type_id integer := (SELECT ResourceTypeId FROM dms.ResourceType WHERE ResourceName = 'Job');
+BEGIN
+	INSERT INTO bench.ends SELECT name, r.document_uuid FROM unnest('{few,many}'::text[]) AS name,
+		dms.upsert_document('system', 'systems', json_build_object('systemId', name, 'name', name)) AS r;
+	CREATE TEMPORARY TABLE made AS
+	SELECT nextval('dms.document_documentid_seq') AS id, dms.uuid_v7() AS uuid, n FROM generate_series(1, size + 100) AS n;
+	INSERT INTO dms.Document (DocumentId, DocumentUuid, ProjectName, ResourceName, ResourceVersion)
+	SELECT id, uuid, 'System', 'Job', '1.0.0' FROM made;
+	INSERT INTO dms.IdentityLock (DocumentId) SELECT id FROM made;
+	INSERT INTO system.job (documentid, jobid, name) SELECT id, 'm' || n, 'x' FROM made;
+	INSERT INTO dms.ParentChild (ChildDocumentId, ParentDocumentId, ChildTypeId, ChildUuid)
+	SELECT m.id, d.DocumentId, type_id, m.uuid FROM made AS m, dms.Document AS d JOIN bench.ends AS e ON e.id = d.DocumentUuid
+	WHERE e.name = CASE WHEN m.n <= size THEN 'many' ELSE 'few' END;
+	INSERT INTO dms.CollectionMember (CollectionDocumentId, MemberDocumentId, MemberTypeId, MemberUuid, Conveys)
+	SELECT ParentDocumentId, ChildDocumentId, ChildTypeId, ChildUuid, false FROM dms.ParentChild AS r JOIN made AS m ON m.id = r.ChildDocumentId;
+	INSERT INTO dms.DocumentAccount (AccountId, DocumentId, ResourceTypeId, DocumentUuid)
+	SELECT ParentDocumentId, ChildDocumentId, ChildTypeId, ChildUuid FROM dms.ParentChild AS r JOIN made AS m ON m.id = r.ChildDocumentId;
+	INSERT INTO dms.UniqueKeyValue (ResourceType, Key, Value, DocumentId) SELECT 'System.Job', 'code', n::text, id FROM made;
+	COMMIT;
+END $$;
+
+CREATE PROCEDURE bench.pages(of text, n integer) LANGUAGE plpgsql AS $$
+DECLARE
+	parent uuid := (SELECT id FROM bench.ends WHERE name = of);
+	place uuid;
+	found integer;
+BEGIN
+	FOR i IN 1 .. n LOOP
+		SELECT (array_agg(document_uuid))[25], count(*) INTO place, found
+		FROM dms.children(parent, 'System.Job', 25, CASE WHEN i % 3 > 0 THEN place END);
+		IF found <> 25 THEN
+			RAISE EXCEPTION 'no page';
+		END IF;
+	END LOOP;
+END $$;
+
+CREATE PROCEDURE bench.records(n integer) LANGUAGE plpgsql AS $$
+DECLARE
+	key text := 'Parent#' || dms.urn((SELECT id FROM bench.ends WHERE name = 'many'));
+BEGIN
+	FOR i IN 1 .. n LOOP
+		PERFORM r ->> 'SK' FROM dms.query_records(key) AS r;
+	END LOOP;
+END $$;
+
+-- What query_records() gives, as a program would ask for it.
+CREATE PROCEDURE bench.by_hand(n integer) LANGUAGE plpgsql AS $$
+DECLARE
+	parent uuid := (SELECT id FROM bench.ends WHERE name = 'many');
+BEGIN
+	FOR i IN 1 .. n LOOP
+		PERFORM json_build_object('PK', 'Parent#urn:' || s.UrnDomain || ':' || pt.ResourceType || '::' || p.DocumentUuid,
+			'SK', 'Child#urn:' || s.UrnDomain || ':' || ct.ResourceType || '::' || c.DocumentUuid, '_recordType', 'ParentChildRelationship',
+			'_createdAt', to_char(r.CreatedAt AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
+			'_accountUrn', (SELECT 'urn:' || s.UrnDomain || ':' || ad.ResourceName || '::' || ad.DocumentUuid FROM dms.DocumentAccount AS a
+				JOIN dms.Document AS ad ON ad.DocumentId = a.AccountId WHERE a.DocumentId = c.DocumentId)) ->> 'SK'
+		FROM dms.Document AS p JOIN dms.ResourceType AS pt USING (ProjectName, ResourceName) CROSS JOIN dms.Store AS s
+		JOIN dms.ParentChild AS r ON r.ParentDocumentId = p.DocumentId
+		JOIN dms.ResourceType AS ct ON ct.ResourceTypeId = r.ChildTypeId JOIN dms.Document AS c ON c.DocumentId = r.ChildDocumentId
+		WHERE p.DocumentUuid = parent ORDER BY r.ChildTypeId, r.ChildUuid LIMIT 25;
+	END LOOP;
+END $$;
+
+-- One query of each row of the table of keys.
+CREATE FUNCTION bench.each_record() RETURNS TABLE (kind text, n bigint) LANGUAGE plpgsql AS $$
+DECLARE
+	many text := dms.urn((SELECT id FROM bench.ends WHERE name = 'many'));
+	child uuid;
+	far text;
+	q record;
+BEGIN
+	SELECT document_uuid INTO child FROM dms.children((SELECT id FROM bench.ends WHERE name = 'many'), page_limit => 1);
+	far := dms.urn(child);
+	FOR q IN SELECT * FROM (VALUES
+		('Resource', 'Resource#' || far, NULL), ('Parent', 'Parent#' || many, NULL), ('Parent, inverted', 'Child#' || far, 'InvertedIndex'),
+		('Collection', 'Collection#' || many, NULL), ('Collection, inverted', 'Member#' || far, 'InvertedIndex'),
+		('UniqueKeyValue', 'UniqueKeyValue#System.Job#code#1', NULL), ('account', many, 'ResourcesByAccountIndex')) AS v (kind, pk, index)
+	LOOP
+		RETURN QUERY SELECT q.kind, count(*) FROM dms.query_records(q.pk, index_name => q.index);
+	END LOOP;
+	RETURN QUERY SELECT 'one member', count(dms.get_record('Collection#' || many, 'Member#' || far));
+END $$;
