@@ -521,7 +521,7 @@ CREATE VIEW dms.Record ("PK", "SK", "_recordType", "_resourceType", "_id", urn, 
 WITH (security_invoker = true) AS
 WITH document (id, type, uuid, urn, version, created, updated) AS NOT MATERIALIZED (
 	SELECT d.DocumentId, t.ResourceType::text, d.DocumentUuid::text,
-		'urn:' || s.UrnDomain || ':' || t.ResourceType || '::' || d.DocumentUuid,
+		'urn:' || COALESCE(s.UrnDomain, 'dms') || ':' || t.ResourceType || '::' || d.DocumentUuid,
 		(SELECT count(*) FROM (SELECT min(c.EffectiveSchemaId) AS first FROM dms.SchemaComponent AS c
 				WHERE c.ProjectName = d.ProjectName GROUP BY c.ProjectVersion) AS v
 			WHERE v.first <= (SELECT min(o.EffectiveSchemaId) FROM dms.SchemaComponent AS o
@@ -883,7 +883,7 @@ CREATE VIEW dms.Record ("PK", "SK", "_recordType", "_resourceType", "_id", urn, 
 WITH (security_invoker = true) AS
 WITH document (id, type, uuid, urn, version, created, updated) AS NOT MATERIALIZED (
 	SELECT d.DocumentId, t.ResourceType::text, d.DocumentUuid::text,
-		'urn:' || s.UrnDomain || ':' || t.ResourceType || '::' || d.DocumentUuid,
+		'urn:' || COALESCE(s.UrnDomain, 'dms') || ':' || t.ResourceType || '::' || d.DocumentUuid,
 		(SELECT count(*) FROM (SELECT min(c.EffectiveSchemaId) AS first FROM dms.SchemaComponent AS c
 				WHERE c.ProjectName = d.ProjectName GROUP BY c.ProjectVersion) AS v
 			WHERE v.first <= (SELECT min(o.EffectiveSchemaId) FROM dms.SchemaComponent AS o
@@ -1113,15 +1113,17 @@ BEGIN
 		keys := NULL;
 $ddl$ || keys || $ddl$		INSERT INTO dms.TrackedChange (DocumentId, Etag, Kind, ResourceTypeId, ChangeVersion, DocumentUuid,
 			OldKey, OldReferentialId, OldAliasId)
-		SELECT g.DocumentId, g.Etag + 1, 'D', t.ResourceTypeId, change_version, g.DocumentUuid, k.key,
+		SELECT g.DocumentId, g.Etag + 1, 'D', g.ResourceTypeId, change_version, g.DocumentUuid, k.key,
 			(SELECT i.ReferentialId FROM dms.ReferentialIdentity AS i WHERE i.DocumentId = g.DocumentId
-				AND i.ProjectName = t.ProjectName AND i.ResourceName = t.ResourceName LIMIT 1),
+				AND i.ProjectName = g.ProjectName AND i.ResourceName = g.ResourceName LIMIT 1),
 			(SELECT i.ReferentialId FROM dms.ReferentialIdentity AS i WHERE i.DocumentId = g.DocumentId
-				AND (i.ProjectName, i.ResourceName) <> (t.ProjectName, t.ResourceName) LIMIT 1)
-		FROM gone AS g
-		JOIN dms.ResourceType AS t ON (t.ProjectName, t.ResourceName) = (g.ProjectName, g.ResourceName)
-		LEFT JOIN unnest(key_ids, keys) AS k (id, key) ON k.id = g.DocumentId
-		WHERE g.ProjectName || ':' || g.ResourceName = gone_type
+				AND (i.ProjectName, i.ResourceName) <> (g.ProjectName, g.ResourceName) LIMIT 1)
+		FROM (SELECT gone.*, t.ResourceTypeId FROM gone
+			JOIN dms.ResourceType AS t ON (t.ProjectName, t.ResourceName) = (gone.ProjectName, gone.ResourceName)
+			WHERE gone.ProjectName || ':' || gone.ResourceName = gone_type) AS g
+		-- Each key is one of these documents.  A full join is never a nested loop, which
+		-- would take the square of their number.
+		FULL JOIN unnest(key_ids, keys) AS k (id, key) ON k.id = g.DocumentId
 		ON CONFLICT (DocumentId, Etag) DO UPDATE
 		SET (Kind, ResourceTypeId, ChangeVersion, DocumentUuid, OldKey, NewKey, OldReferentialId, OldAliasId, CreatedAt) =
 			ROW (EXCLUDED.Kind, EXCLUDED.ResourceTypeId, EXCLUDED.ChangeVersion, EXCLUDED.DocumentUuid, EXCLUDED.OldKey,

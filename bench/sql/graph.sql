@@ -108,10 +108,10 @@ DECLARE
 	parent uuid := (SELECT id FROM bench.ends WHERE name = 'many');
 BEGIN
 	FOR i IN 1 .. n LOOP
-		PERFORM json_build_object('PK', 'Parent#urn:' || s.UrnDomain || ':' || pt.ResourceType || '::' || p.DocumentUuid,
-			'SK', 'Child#urn:' || s.UrnDomain || ':' || ct.ResourceType || '::' || c.DocumentUuid, '_recordType', 'ParentChildRelationship',
+		PERFORM json_build_object('PK', 'Parent#urn:' || COALESCE(s.UrnDomain, 'dms') || ':' || pt.ResourceType || '::' || p.DocumentUuid,
+			'SK', 'Child#urn:' || COALESCE(s.UrnDomain, 'dms') || ':' || ct.ResourceType || '::' || c.DocumentUuid, '_recordType', 'ParentChildRelationship',
 			'_createdAt', to_char(r.CreatedAt AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
-			'_accountUrn', (SELECT 'urn:' || s.UrnDomain || ':' || ad.ResourceName || '::' || ad.DocumentUuid FROM dms.DocumentAccount AS a
+			'_accountUrn', (SELECT 'urn:' || COALESCE(s.UrnDomain, 'dms') || ':' || ad.ResourceName || '::' || ad.DocumentUuid FROM dms.DocumentAccount AS a
 				JOIN dms.Document AS ad ON ad.DocumentId = a.AccountId WHERE a.DocumentId = c.DocumentId)) ->> 'SK'
 		FROM dms.Document AS p JOIN dms.ResourceType AS pt USING (ProjectName, ResourceName) CROSS JOIN dms.Store AS s
 		JOIN dms.ParentChild AS r ON r.ParentDocumentId = p.DocumentId
