@@ -146,6 +146,22 @@ BEGIN;
 SELECT dms.delete_document(:'session');
 ROLLBACK;
 
+-- Following the changes.
+SELECT kind, resource, old_key FROM dms.read_changes() LIMIT 3;
+SELECT newest OPERATOR(pg_catalog.>) oldest AS newer FROM dms.available_change_versions();
+SELECT pg_catalog.count(*) FROM dms.changed_documents('Cascade', 'Session');
+SELECT old_key_values, new_key_values FROM dms.changed_keys('Cascade', 'Session', 0, 9223372036854775807);
+BEGIN;
+SELECT dms.delete_document(:'note');
+SELECT key_values FROM dms.deleted_documents('Cascade', 'Note', 0, 9223372036854775807);
+SELECT dms.compact_changes() OPERATOR(pg_catalog.>) 0 AS compacted;
+SELECT dms.purge_tracked_changes('0');
+SELECT dms.current_change_version() OPERATOR(pg_catalog.>) 0 AS has_number;
+SELECT pg_catalog.count(*) FROM dms.change_blockers();
+SELECT dms.skip_change_versions(10) OPERATOR(pg_catalog.>) 10 AS skipped;
+SELECT dms.set_change_tracking(false), dms.set_change_tracking(true);
+ROLLBACK;
+
 -- Audit and repair.
 SELECT kind FROM dms.audit();
 SELECT kind FROM dms.audit('Cascade', 'Note', :'note');
@@ -179,14 +195,17 @@ ALTER TABLE cascade.Session ALTER SessionName TYPE integer USING 1;
 SELECT outcome FROM dms.upsert_document('Cascade', 'Session', '{"schoolReference": {"schoolId": 11}, "sessionName": "Summer"}');
 ROLLBACK;
 BEGIN;
+DROP VIEW IF EXISTS dms.Record;
 ALTER TABLE dms.Document ALTER DocumentUuid TYPE bigint USING 1 + DocumentId;
 SELECT dms.get_document(:'session');
 ROLLBACK;
 BEGIN;
+DROP VIEW IF EXISTS dms.Record;
 ALTER TABLE dms.Document ALTER DocumentUuid TYPE bigint USING 1 + DocumentId;
 SELECT dms.resolve('Cascade', 'Session', '{"schoolId": 11, "sessionName": "Summer"}');
 ROLLBACK;
 BEGIN;
+DROP VIEW IF EXISTS dms.Record;
 ALTER TABLE dms.Document ALTER DocumentUuid TYPE bigint USING 1 + DocumentId;
 SELECT * FROM dms.query_documents('Cascade', 'Session');
 ROLLBACK;

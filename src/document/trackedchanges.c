@@ -225,8 +225,11 @@ TrackedKeysChanged(Resource *resource, const DocumentKey *before, int nbefore,
 void
 TrackedChangesTrigger(bool tracked)
 {
-	StatementExecute("DROP TRIGGER IF EXISTS change_tracking ON dms.Document");
-	if (tracked)
+	bool		exists = OidIsValid(get_trigger_oid(StoreTable(STORE_DOCUMENT), "change_tracking", true));
+
+	if (exists && !tracked)
+		StatementExecute("DROP TRIGGER change_tracking ON dms.Document");
+	if (tracked && !exists)
 		StatementExecute("CREATE TRIGGER change_tracking AFTER DELETE ON dms.Document REFERENCING OLD TABLE AS gone"
 						 " FOR EACH STATEMENT EXECUTE FUNCTION dms.change_tracking()");
 }
