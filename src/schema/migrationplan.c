@@ -161,16 +161,18 @@ IsTaken(const MigrationPlan *plan, const CatalogTable *found)
 
 /*
  * Find the table that is there for one of the old schema.  If its name is to be another
- * one, the operator may have renamed it by hand, which the comment tells.
+ * one, the operator may have renamed it by hand.  Comments tell: nothing has the old name
+ * and the old comment any more.
  */
-static void
-FindOldTable(const MigrationPlan *plan, PlannedTable *table)
+static CatalogTable *
+FindOldTable(const MigrationPlan *plan, const DdlTable *was, const DdlTable *wanted)
 {
-	const DdlTable *wanted = table->wanted;
+	CatalogTable *old = CatalogFind(plan->catalog, was->schema, was->name);
+	CatalogTable *renamed = CatalogFind(plan->catalog, wanted->schema, wanted->name);
 
-	table->found = CatalogFind(plan->catalog, wanted->schema, wanted->name);
-	if (table->found == NULL || !CatalogSameComment(table->found->comment, wanted->comment))
-		table->found = CatalogFind(plan->catalog, table->was->schema, table->was->name);
+	if (old != NULL && CatalogSameComment(old->comment, was->comment))
+		return old;
+	return renamed != NULL && CatalogSameComment(renamed->comment, wanted->comment) ? renamed : old;
 }
 
 /* Find the tables that are there.  One that is new may have been created by hand. */
@@ -184,7 +186,7 @@ FindTables(MigrationPlan *plan)
 		PlannedTable *table = lfirst(cell);
 
 		if (table->was != NULL)
-			FindOldTable(plan, table);
+			table->found = FindOldTable(plan, table->was, table->wanted);
 	}
 	foreach(cell, plan->tables)
 	{
@@ -329,19 +331,18 @@ IsTakenColumn(const PlannedTable *table, const CatalogColumn *found)
 	return false;
 }
 
-/*
- * Find the column that is there for one of the old schema.  If its name is to be another
- * one, the operator may have renamed it by hand, which the comment tells.
- */
+/* Find the column that is there for one of the old schema, as FindOldTable() does. */
 static CatalogColumn *
 FindOldColumn(const PlannedTable *table, int number, int old)
 {
+	const DdlColumn *was = &table->was->columns[old];
 	const DdlColumn *wanted = &table->wanted->columns[number];
-	CatalogColumn *found = CatalogFindColumn(table->found, wanted->name);
+	CatalogColumn *found = CatalogFindColumn(table->found, was->name);
+	CatalogColumn *renamed = CatalogFindColumn(table->found, wanted->name);
 
-	if (found == NULL || !CatalogSameComment(found->comment, wanted->comment))
-		found = CatalogFindColumn(table->found, table->was->columns[old].name);
-	return found;
+	if (found != NULL && CatalogSameComment(found->comment, was->comment))
+		return found;
+	return renamed != NULL && CatalogSameComment(renamed->comment, wanted->comment) ? renamed : found;
 }
 
 /* Returns true if a column that is there has the foreign key that the new schema wants for one. */
