@@ -114,9 +114,10 @@ BEGIN
 			'_accountUrn', (SELECT 'urn:' || COALESCE(s.UrnDomain, 'dms') || ':' || ad.ResourceName || '::' || ad.DocumentUuid FROM dms.DocumentAccount AS a
 				JOIN dms.Document AS ad ON ad.DocumentId = a.AccountId WHERE a.DocumentId = c.DocumentId)) ->> 'SK'
 		FROM dms.Document AS p JOIN dms.ResourceType AS pt USING (ProjectName, ResourceName) CROSS JOIN dms.Store AS s
-		JOIN dms.ParentChild AS r ON r.ParentDocumentId = p.DocumentId
+		CROSS JOIN LATERAL (SELECT * FROM dms.ParentChild AS f WHERE f.ParentDocumentId = p.DocumentId
+			ORDER BY f.ChildTypeId, f.ChildUuid LIMIT 25) AS r
 		JOIN dms.ResourceType AS ct ON ct.ResourceTypeId = r.ChildTypeId JOIN dms.Document AS c ON c.DocumentId = r.ChildDocumentId
-		WHERE p.DocumentUuid = parent ORDER BY r.ChildTypeId, r.ChildUuid LIMIT 25;
+		WHERE p.DocumentUuid = parent;
 	END LOOP;
 END $$;
 
