@@ -26,8 +26,8 @@ DATA = $(notdir $(wildcard $(TOP)/dms--*.sql))
 # The folders are layers; each may use those above it in this list, which tools/layers
 # checks.
 OBJS = src/dms.o
-OBJS += $(addprefix src/base/,datetime.o decimal.o faults.o gaps.o grow.o ids.o jsonargument.o jsontree.o \
-	jsontreebuild.o lowercase.o optionlist.o pattern.o referentialid.o report.o sha256.o urn.o uuid.o words.o)
+OBJS += $(addprefix src/base/,datetime.o decimal.o faults.o gaps.o grow.o ids.o jsonargument.o jsondiff.o jsontree.o \
+	jsontreebuild.o lowercase.o optionlist.o pattern.o referentialid.o report.o sha256.o textdiff.o urn.o uuid.o words.o)
 OBJS += $(addprefix src/engine/,attempt.o cursors.o datums.o foreignkey.o keyaccess.o keyedtable.o keyscan.o \
 	keywrite.o nowait.o ownercode.o restrict.o result.o rowwrite.o safefunction.o session.o snapshot.o statement.o \
 	store.o storedrows.o storerow.o tablewriter.o workershare.o writefacts.o)
@@ -40,13 +40,13 @@ OBJS += $(addprefix src/schema/,apiread.o apiresource.o apischema.o catalog.o co
 	modeltables.o naming.o renames.o schemadiff.o searchindex.o)
 OBJS += $(addprefix src/schema/,migrationdocuments.o migrationnames.o migrationviews.o)
 OBJS += $(addprefix src/document/,body.o bodyrules.o changes.o descriptoruris.o document.o documentcache.o edges.o flatten.o generatedid.o history.o identity.o idset.o \
-	identityread.o projection.o reconstitute.o referentialids.o references.o rows.o rowtables.o storedpage.o \
-	verify.o)
+	identityread.o jobs.o notices.o projection.o reconstitute.o referentialids.o references.o rows.o rowtables.o storedpage.o \
+	verify.o versiondiffs.o)
 OBJS += $(addprefix src/cascade/,cascade.o cascadeequality.o claim.o closure.o edgesources.o \
 	futurenames.o identitylocks.o identityturns.o locks.o replaceids.o turnstile.o)
 OBJS += $(addprefix src/graph/,accounts.o farends.o looks.o members.o movelock.o nodes.o parents.o \
 	recordkeys.o subtree.o uniquekeys.o unrelated.o walk.o)
-OBJS += $(addprefix src/verbs/,account.o batchkeys.o batchresolve.o delete.o dependents.o digests.o filter.o latest.o resolve.o precondition.o \
+OBJS += $(addprefix src/verbs/,account.o batchkeys.o batchresolve.o delete.o dependents.o diffs.o digests.o filter.o jobcalls.o jobrun.o latest.o resolve.o precondition.o \
 	query.o querysql.o queryterms.o read.o records.o relate.o related.o restore.o search.o uniquevalues.o update.o updatebatch.o \
 	upsert.o versions.o violations.o write.o \
 	writeguard.o writeresult.o)
@@ -72,7 +72,7 @@ $(shell mkdir -p $(sort $(dir $(OBJS))))
 REGRESS = extension uuid lowercase deploy mapping introspection deploy_refusals store indexes protocol
 REGRESS += write write_validation write_references write_identity write_many cascade audit migrate migrate_losses roles configure configure_resource
 REGRESS += direct_access direct_constraints hostile hostile_tables contradictions
-REGRESS += read kept cache query query_changes changes digests history history_rights argument_types requests row_security idempotency relations request_versions request_relations request_changes search generated_id
+REGRESS += read kept cache query query_changes changes digests history history_rights jobs diffs argument_types requests row_security idempotency relations request_versions request_relations request_changes search generated_id
 REGRESS += graph_options
 
 # Specs of the fault schedule need pause points, so only ./check runs them.

@@ -18,6 +18,8 @@
 #include "document/changes.h"
 #include "document/documentcache.h"
 #include "document/history.h"
+#include "document/jobs.h"
+#include "document/notices.h"
 #include "document/verify.h"
 #include "engine/keyaccess.h"
 #include "engine/keyscan.h"
@@ -58,6 +60,8 @@ _PG_init(void)
 	HistoryInit();
 	DocumentCacheInit();
 	ProjectorInit();
+	JobsInit();
+	NoticesInit();
 	LocksInit();
 	TurnstileInit();
 	ClosureInit();

@@ -95,6 +95,7 @@ static const KindInfo kinds[] = {
 	{"tombstone_missing", REMEDY_SQL},
 	{"history_missing", REMEDY_VERSION},
 	{"history_wrong", REMEDY_NEXT_VERSION},
+	{"diff_without_version", REMEDY_SQL},
 };
 
 /* The findings of one kind. */

@@ -26,8 +26,10 @@
 #include "catalog/pg_type.h"
 #include "commands/trigger.h"
 #include "document/history.h"
+#include "document/jobs.h"
 #include "document/reconstitute.h"
 #include "document/storedpage.h"
+#include "document/versiondiffs.h"
 #include "engine/datums.h"
 #include "engine/keyscan.h"
 #include "engine/result.h"
@@ -116,6 +118,15 @@ static Statement find_as_of =
 	.ordered = true,
 };
 
+static Statement lock_version =
+{
+	.sql = "SELECT VersionNumber FROM dms.DocumentVersion WHERE DocumentUuid OPERATOR(pg_catalog.=) $1"
+	" AND VersionNumber OPERATOR(pg_catalog.=) $2 FOR KEY SHARE",
+	.nargs = 2,
+	.argtypes = uuid_types,
+	.ordered = true,
+};
+
 static Statement list_versions =
 {
 	.sql = "SELECT VersionNumber, Kind::pg_catalog.text, CreatedAt, CreatedBy::pg_catalog.text,"
@@ -156,8 +167,10 @@ static Statement list_versions =
 	" (v.Newest OPERATOR(pg_catalog.-) r.Versions))" \
 	" AND (r.Since IS NULL OR v.CreatedAt OPERATOR(pg_catalog.<=) r.Since))" \
 	" OR (v.Deleted OPERATOR(pg_catalog.=) v.Newest AND v.NewestAt OPERATOR(pg_catalog.<=) r.Since)" \
-	" ORDER BY v.DocumentUuid, v.VersionNumber LIMIT $2)" \
-	" DELETE FROM dms.DocumentVersion AS v USING old WHERE v.ctid OPERATOR(pg_catalog.=) old.Place"
+	" ORDER BY v.DocumentUuid, v.VersionNumber LIMIT $2)," \
+	" gone AS (DELETE FROM dms.DocumentVersion AS v USING old WHERE v.ctid OPERATOR(pg_catalog.=) old.Place" \
+	" RETURNING v.DocumentUuid, v.VersionNumber)" \
+	" SELECT DocumentUuid, pg_catalog.max(VersionNumber), pg_catalog.count(*) FROM gone GROUP BY DocumentUuid"
 
 static Statement purge_from =
 {
@@ -473,6 +486,15 @@ HistoryText(const pg_uuid_t *uuid, int64 number)
 	return rows.nrows == 0 || rows.nulls[2] ? NULL : DatumGetTextPP(rows.values[2]);
 }
 
+/* Keep a version from being deleted; returns false if there is none with this number. */
+bool
+HistoryLock(const pg_uuid_t *uuid, int64 number)
+{
+	Datum		values[] = {UUIDPGetDatum(uuid), Int64GetDatum(number)};
+
+	return StatementRun(&lock_version, values, NULL, false, 0) > 0;
+}
+
 /*
  * List versions with smaller numbers than "before", newest first.  Result: number,
  * kind, time, who wrote it, version of the schema, bytes of the text or NULL.
@@ -549,8 +571,11 @@ HistoryUnrecorded(const int64 *ids, int n, int *left)
 
 /* --- deleting versions ---------------------------------------------------- */
 
-/* Run a statement that deletes versions, which a trigger refuses otherwise. */
-static int64
+/*
+ * Run a statement that deletes versions, which a trigger refuses otherwise.  Returns how
+ * many rows it has processed, or returned.
+ */
+static uint64
 DeleteVersions(Statement *statement, Datum *values)
 {
 	int			level = NewGUCNestLevel();
@@ -559,7 +584,39 @@ DeleteVersions(Statement *statement, Datum *values)
 	(void) set_config_option("dms.purging", "on", PGC_SUSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
 	deleted = StatementRun(statement, values, NULL, false, 0);
 	AtEOXact_GUC(true, level);
-	return (int64) deleted;
+	return deleted;
+}
+
+/*
+ * Delete versions by one of the two statements for that, and then what repeats parts of
+ * them.  Returns how many versions there were.
+ */
+static int64
+PurgeVersions(Statement *statement, Datum *values)
+{
+	uint64		n = DeleteVersions(statement, values);
+	Datum	   *uuids = palloc_extended(sizeof(Datum) * Max(n, 1), MCXT_ALLOC_HUGE);
+	Datum	   *numbers = palloc_extended(sizeof(Datum) * Max(n, 1), MCXT_ALLOC_HUGE);
+	Datum		documents;
+	Datum		last;
+	int64		deleted = 0;
+
+	if (n == 0)
+		return 0;
+	for (uint64 i = 0; i < n; i++)
+	{
+		pg_uuid_t  *uuid = palloc(sizeof(pg_uuid_t));
+
+		*uuid = ResultUuid(i, 1);
+		uuids[i] = UUIDPGetDatum(uuid);
+		numbers[i] = Int64GetDatum(ResultInt64(i, 2));
+		deleted += ResultInt64(i, 3);
+	}
+	documents = DatumArray((int) n, uuids, NULL, UUIDOID);
+	last = DatumArray((int) n, numbers, NULL, INT8OID);
+	VersionDiffsForget(documents, last);
+	JobsForgetDead(documents, last);
+	return deleted;
 }
 
 /* Returns true if versions of any resource need not be retained for ever. */
@@ -588,9 +645,9 @@ HistoryPurge(int64 max_rows)
 	if (!pg_strong_random(start.data, UUID_LEN))
 		memset(start.data, 0, UUID_LEN);
 	values[1] = Int64GetDatum(max_rows);
-	deleted = DeleteVersions(&purge_from, values);
+	deleted = PurgeVersions(&purge_from, values);
 	values[1] = Int64GetDatum(max_rows - deleted);
-	return deleted + DeleteVersions(&purge_before, values);
+	return deleted + PurgeVersions(&purge_before, values);
 }
 
 /*
@@ -602,8 +659,11 @@ int64
 HistoryErase(const pg_uuid_t *uuid)
 {
 	Datum		values[] = {UUIDPGetDatum(uuid)};
+	uint64		deleted = DeleteVersions(&erase, values);
 
-	return DeleteVersions(&erase, values);
+	JobsErase(uuid);
+	VersionDiffsErase(uuid);
+	return (int64) deleted;
 }
 
 /* --- the trigger that records deleted documents ---------------------------- */

@@ -37,6 +37,7 @@ extern void HistoryAppend(Resource *resource, const int64 *ids, int n, HistoryKi
 extern bool HistoryNewest(const pg_uuid_t *uuid, HistoryVersion *version);
 extern bool HistoryAsOf(const pg_uuid_t *uuid, int64 etag, TimestampTz time, HistoryVersion *version);
 extern text *HistoryText(const pg_uuid_t *uuid, int64 number);
+extern bool HistoryLock(const pg_uuid_t *uuid, int64 number);
 extern uint64 HistoryList(const pg_uuid_t *uuid, int64 before, int64 limit);
 extern int64 *HistoryLockUnrecorded(const ResourceModel *model, int64 after, int limit, bool wait, int *n);
 extern int64 *HistoryUnrecorded(const int64 *ids, int n, int *left);

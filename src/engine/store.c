@@ -81,7 +81,11 @@ static const char *const table_names[STORE_TABLES] = {
 	[STORE_CHANGE_CONSUMER] = "changeconsumer",
 	[STORE_PROJECTION_FAILURE] = "projectionfailure",
 	[STORE_CACHE_REBUILD] = "cacherebuild",
+	[STORE_VERSION_DIFF] = "versiondiff",
+	[STORE_JOB] = "job",
+	[STORE_DEAD_JOB] = "deadjob",
 	[STORE_DOCUMENT_SEQUENCE] = "document_documentid_seq",
+	[STORE_JOB_SEQUENCE] = "job_jobid_seq",
 };
 
 static Oid	schema_oid = InvalidOid;	/* InvalidOid: must be looked up */
@@ -403,7 +407,7 @@ CheckOwner(void)
 	ReleaseSysCache(tuple);
 	for (int i = 0; i < STORE_TABLES; i++)
 		if (!IsYetToCome(i))
-			StoreCheckRelation(StoreTable(i), i == STORE_DOCUMENT_SEQUENCE ? RELKIND_SEQUENCE : RELKIND_RELATION,
+			StoreCheckRelation(StoreTable(i), i >= STORE_DOCUMENT_SEQUENCE ? RELKIND_SEQUENCE : RELKIND_RELATION,
 							   found);
 	StoreCheckSchema(StoreSchema(), found);
 	return found;

@@ -9,7 +9,7 @@
 
 #include "storage/lockdefs.h"
 
-/* The core tables, and the sequence that numbers documents. */
+/* The core tables, and the sequences that number documents and jobs. */
 typedef enum StoreTableId
 {
 	STORE_DOCUMENT,
@@ -35,7 +35,11 @@ typedef enum StoreTableId
 	STORE_CHANGE_CONSUMER,
 	STORE_PROJECTION_FAILURE,
 	STORE_CACHE_REBUILD,
+	STORE_VERSION_DIFF,
+	STORE_JOB,
+	STORE_DEAD_JOB,
 	STORE_DOCUMENT_SEQUENCE,
+	STORE_JOB_SEQUENCE,
 	STORE_TABLES
 } StoreTableId;
 

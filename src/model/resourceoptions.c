@@ -18,6 +18,7 @@
 #include "engine/attempt.h"
 #include "engine/snapshot.h"
 #include "engine/statement.h"
+#include "mb/pg_wchar.h"
 #include "model/optionpaths.h"
 #include "model/resourceoptions.h"
 #include "model/resourcetypes.h"
@@ -32,6 +33,7 @@
 #define OPTION_HISTORY_LEVEL "historyLevel"
 #define OPTION_ACCOUNT "account"
 #define OPTION_RESOURCE_TYPE "resourceType"
+#define OPTION_DIFF "diff"
 #define LEVEL_READER "reader"
 #define LEVEL_ADMIN "admin"
 
@@ -130,9 +132,19 @@ TakeResourceType(JsonbValue *value)
 	return value->type == jbvString && UrnIsType(value->val.string.val, value->val.string.len);
 }
 
+/* Take true, false or the name of a queue. */
+static bool
+TakeQueue(JsonbValue *value)
+{
+	return value->type == jbvBool ||
+		(value->type == jbvString && value->val.string.len > 0 &&
+		 pg_mbstrlen_with_len(value->val.string.val, value->val.string.len) <= QUEUE_MAX_NAME);
+}
+
 static const OptionRule rules[] = {
 	{OPTION_HISTORY, TakeBoolean, "true or false"},
 	{OPTION_HISTORY_LEVEL, TakeLevel, "\"" LEVEL_READER "\" or \"" LEVEL_ADMIN "\""},
+	{OPTION_DIFF, TakeQueue, "true, false or the name of a queue, which has 1 to 64 characters"},
 	{"retainVersions", TakeVersions, "a whole number, at least 1"},
 	{"retainFor", TakeInterval, "a positive interval, such as \"90 days\""},
 	{OPTION_GENERATED_ID, OptionPathTake, "a path, such as \"$.documentUuid\""},
@@ -237,6 +249,15 @@ ReadPaths(const Resource *resource, Jsonb *stored, ResourceOptions *options)
 		options->search.configuration = MemoryContextStrdup(resource->context, options->search.configuration);
 }
 
+/* Returns the queue that an option names; NULL if there is none. */
+static const char *
+QueueOf(const JsonbValue *value)
+{
+	if (value->type == jbvString)
+		return pnstrdup(value->val.string.val, value->val.string.len);
+	return value->type == jbvBool && value->val.boolean ? QUEUE_OWN : NULL;
+}
+
 /*
  * Read the options of a resource as they are now, whatever the snapshot of the
  * caller, as models are read.
@@ -260,6 +281,8 @@ ReadOptions(const Resource *resource, ResourceOptions *options)
 			IsString(&value, "required") ? ACCOUNT_REQUIRED : ACCOUNT_OPTIONAL;
 	options->unique_columns = UniqueOptionsRead(stored, resource->model, resource->context, &options->nunique);
 	ReadPaths(resource, stored, options);
+	if (OptionFind(stored, OPTION_DIFF, &value))
+		options->diff_queue = QueueOf(&value);
 }
 
 /*
@@ -277,6 +300,8 @@ ResourceOptionsOf(Resource *resource)
 	ReadOptions(resource, &options);
 	kept = MemoryContextAlloc(resource->context, sizeof(ResourceOptions));
 	*kept = options;
+	if (options.diff_queue != NULL)
+		kept->diff_queue = MemoryContextStrdup(resource->context, options.diff_queue);
 	resource->options = kept;
 	return kept;
 }

@@ -20,6 +20,10 @@ typedef enum AccountOption
 	ACCOUNT_SELF				/* each is its own */
 } AccountOption;
 
+/* The queue of the jobs that the library runs itself; longest name of one, in characters. */
+#define QUEUE_OWN "dms"
+#define QUEUE_MAX_NAME 64
+
 /* The options of a resource that sessions need; see dms.configure_resource(). */
 typedef struct ResourceOptions
 {
@@ -33,6 +37,7 @@ typedef struct ResourceOptions
 	AccountOption account;
 	int		   *unique_columns; /* of the root table: declared unique keys */
 	int			nunique;
+	const char *diff_queue;		/* who compares versions; NULL: nobody */
 } ResourceOptions;
 
 extern Jsonb *ResourceOptionsTake(Jsonb *given, Jsonb *current, const ResourceModel *model, Problem *problem);

@@ -20,6 +20,7 @@
 #include "base/uuid.h"
 #include "catalog/namespace.h"
 #include "document/rowtables.h"
+#include "document/versiondiffs.h"
 #include "engine/keyscan.h"
 #include "engine/result.h"
 #include "engine/session.h"
@@ -220,7 +221,7 @@ VersionsList(const VersionedDocument *document, int64 before, int64 limit, Versi
 char *
 VersionsId(const pg_uuid_t *uuid, int64 number)
 {
-	return psprintf("%s@" INT64_FORMAT, UuidText(uuid), number);
+	return VersionId(uuid, number);
 }
 
 /* --- SQL functions -------------------------------------------------------- */

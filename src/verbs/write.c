@@ -20,6 +20,7 @@
 #include "document/referentialids.h"
 #include "document/rows.h"
 #include "document/verify.h"
+#include "document/versiondiffs.h"
 #include "engine/attempt.h"
 #include "engine/session.h"
 #include "engine/snapshot.h"
@@ -215,6 +216,7 @@ WriteBump(Write *write, DocumentHeader *header)
 	if (!DocumentBump(write->resource, header, write->precondition.match.given))
 		PreconditionRaiseGone(&write->precondition, &header->uuid);
 	HistoryAppendOne(write->resource, header, write->restores ? HISTORY_RESTORED : HISTORY_UPDATED);
+	VersionDiffsEnqueue(write->resource, header);
 	DocumentCacheWriteOne(write->resource, header);
 	WriteFinish(write, WRITE_UPDATED, header);
 }

@@ -1,0 +1,179 @@
+/*
+ * jobrun.c
+ *		Running the jobs of the library: those of the queue "dms".
+ *
+ * A worker takes two transactions: JobRunClaim(), which counts the attempts, and
+ * JobRunBatch().  So a job that kills its worker is not tried forever.  dms.run_jobs()
+ * and the background worker both do this.
+ *
+ * Each job runs in a subtransaction, and is completed or failed in the same
+ * transaction.  Its row is locked meanwhile, so that nobody claims it, however long it
+ * takes.
+ */
+#include "postgres.h"
+
+#include "base/faults.h"
+#include "base/report.h"
+#include "base/uuid.h"
+#include "document/jobs.h"
+#include "document/versiondiffs.h"
+#include "engine/attempt.h"
+#include "engine/session.h"
+#include "miscadmin.h"
+#include "model/resourceoptions.h"
+#include "utils/jsonb.h"
+#include "utils/timestamp.h"
+#include "verbs/diffs.h"
+#include "verbs/jobrun.h"
+#include "verbs/write.h"
+
+/* Jobs that are run in a transaction: a session remembers up to 64 subtransactions cheaply. */
+#define JOBS_AT_ONCE 50
+
+/* --- kinds of jobs ----------------------------------------------------------- */
+
+/* Returns the id of a version that a payload names. */
+static void
+VersionOfPayload(Jsonb *payload, const char *key, pg_uuid_t *uuid, int64 *number)
+{
+	JsonbValue	value;
+
+	if (!JB_ROOT_IS_OBJECT(payload) ||
+		getKeyJsonValueFromContainer(&payload->root, key, strlen(key), &value) == NULL ||
+		value.type != jbvString ||
+		!VersionIdParse(pnstrdup(value.val.string.val, value.val.string.len), uuid, number))
+		ReportError(PROBLEM_ARGUMENT, NULL, "\"%s\" in the payload of a job must be the id of a version", key);
+}
+
+/* Store what changed from one version to another. */
+static void
+RunDiff(const ClaimedJob *job)
+{
+	Jsonb	   *payload = DatumGetJsonbP(job->payload);
+	pg_uuid_t	old_uuid;
+	pg_uuid_t	uuid;
+	int64		old_number;
+	int64		number;
+
+	VersionOfPayload(payload, "oldVersionId", &old_uuid, &old_number);
+	VersionOfPayload(payload, "newVersionId", &uuid, &number);
+	if (memcmp(&old_uuid, &uuid, UUID_LEN) != 0 || old_number >= number)
+		ReportError(PROBLEM_ARGUMENT, NULL, "the payload of a job must name two versions of one document, the old one first");
+	DiffsMake(&uuid, old_number, number);
+}
+
+/* The kinds of jobs that the library runs. */
+static const struct
+{
+	const char *name;
+	void		(*run) (const ClaimedJob *job);
+}			kinds[] = {
+	{JOB_KIND_DIFF, RunDiff},
+};
+
+/* Returns the place of a kind in kinds[]; -1 if there is none. */
+static int
+FindKind(const char *kind)
+{
+	for (size_t i = 0; i < lengthof(kinds); i++)
+		if (strcmp(kinds[i].name, kind) == 0)
+			return (int) i;
+	return -1;
+}
+
+/* Returns true if the library runs jobs of a kind. */
+bool
+JobRunKnows(const char *kind)
+{
+	return FindKind(kind) >= 0;
+}
+
+/* --- running ---------------------------------------------------------------- */
+
+/* Make a lease that nobody can guess. */
+void
+JobRunLease(pg_uuid_t *lease)
+{
+	UuidV7(lease);
+}
+
+/*
+ * Claim jobs that are due.  Returns false if there are none.  The ids are in the given
+ * context, because the transaction is to be committed before they are run.
+ */
+bool
+JobRunClaim(JobBatch *batch, MemoryContext context)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	Session		session;
+	ClaimedJob *jobs;
+
+	WriteBegin(&session, "dms.run_jobs()");
+	JobRunLease(&batch->lease);
+	jobs = JobsClaim(QUEUE_OWN, JOBS_AT_ONCE, now, TimestampTzPlusMilliseconds(now, JobsLeaseSeconds() * 1000),
+					 &batch->lease, &batch->n);
+	batch->ids = MemoryContextAlloc(context, sizeof(int64) * Max(batch->n, 1));
+	for (int i = 0; i < batch->n; i++)
+		batch->ids[i] = jobs[i].id;
+	SessionEnd(&session);
+	return batch->n > 0;
+}
+
+/* Run a job, and free the memory that it needed. */
+static bool
+RunOne(void *arg)
+{
+	const ClaimedJob *job = arg;
+	int			kind = FindKind(job->kind);
+
+	SessionBeginPart();
+	FAULT_PAUSE("before_job");
+	if (kind < 0)
+		ReportError(PROBLEM_ARGUMENT, NULL, "there are no jobs of the kind \"%s\"", job->kind);
+	kinds[kind].run(job);
+	SessionEndPart();
+	return true;
+}
+
+/* Returns true if an error is none of the job: somebody wants the worker to stop. */
+static bool
+MustStop(const ErrorData *error)
+{
+	return error->sqlerrcode == ERRCODE_QUERY_CANCELED || error->sqlerrcode == ERRCODE_ADMIN_SHUTDOWN;
+}
+
+/*
+ * Run jobs that were claimed, and complete those that succeed.  Returns their number.
+ * Jobs that somebody else holds by now are left out.
+ */
+int64
+JobRunBatch(const JobBatch *batch)
+{
+	Session		session;
+	ClaimedJob *jobs;
+	int64	   *done;
+	int			ndone = 0;
+	int			n;
+	int64		completed;
+
+	WriteBegin(&session, "dms.run_claimed_jobs()");
+	jobs = JobsLock(batch->ids, batch->n, &batch->lease, &n);
+	done = palloc(sizeof(int64) * Max(n, 1));
+	for (int i = 0; i < n; i++)
+	{
+		bool		stays;
+		ErrorData  *error;
+
+		CHECK_FOR_INTERRUPTS();
+		error = AttemptCatch(RunOne, &jobs[i], &stays);
+		if (error == NULL)
+			done[ndone++] = jobs[i].id;
+		else if (MustStop(error))
+			ReThrowError(error);
+		else
+			(void) JobsFail(jobs[i].id, &batch->lease, error->message, 0);
+	}
+	completed = JobsComplete(done, ndone, &batch->lease);
+	SessionEnd(&session);
+	return completed;
+}
