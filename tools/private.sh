@@ -99,6 +99,7 @@ missing_packages() {
 	front_python >/dev/null || echo python3-psycopg2
 	command -v curl >/dev/null || echo curl
 	[ -z "${DMS_ALL_DRIVERS:-}" ] || missing_drivers
+	[ -z "${DMS_DOCUMENTS:-}" ] || missing_for_documents
 }
 
 # Prints the packages of drivers and poolers that only tests need, and that are large or
@@ -106,6 +107,15 @@ missing_packages() {
 missing_drivers() {
 	/usr/bin/python3 -c "import psycopg" 2>/dev/null || echo python3-psycopg
 	[ -x /usr/sbin/pgbouncer ] || echo pgbouncer
+	command -v node >/dev/null || echo nodejs
+	command -v npm >/dev/null || echo npm
+	command -v redis-server >/dev/null || echo redis-server
+	command -v chromium >/dev/null || echo chromium
+}
+
+# Prints the packages of ./quickstart documents.
+missing_for_documents() {
+	command -v redis-server >/dev/null || echo redis-server
 	command -v node >/dev/null || echo nodejs
 	command -v npm >/dev/null || echo npm
 }
@@ -229,9 +239,9 @@ root_bin() {
 
 # Limits the memory of each process from here on, so that a server process that allocates
 # without end fails with "out of memory" instead of taking down the machine.  Sanitizers
-# reserve terabytes of addresses.
+# reserve terabytes of addresses.  So do node and browsers: tests raise the limit for them.
 limit_memory() {
-	[ -n "${SANITIZED:-}" ] || ulimit -v 8388608
+	[ -n "${SANITIZED:-}" ] || ulimit -S -v 8388608
 }
 
 # start_server BIN DATA SOCKETDIR LOG: creates and starts a cluster without a TCP port.
