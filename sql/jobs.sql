@@ -192,7 +192,7 @@ CALL dms.run_jobs();
 SELECT count(*) > 0 AS sees FROM dms.Job;
 RESET ROLE;
 
--- Those who listen are told about jobs, if a setting says so; test/t/090_jobs.pl listens.
+-- Those who listen are told about jobs, if a setting says so.
 SET dms.notify = jobs;
 RESET dms.notify;
 
