@@ -28,5 +28,8 @@ export const sleep = ms => new Promise(resolve => setTimeout(resolve, ms));
 // Run a function until a signal ends the program.
 export function onEnd(end) {
     for (const signal of ['SIGINT', 'SIGTERM'])
-        process.once(signal, () => Promise.resolve(end()).finally(() => process.exit(0)));
+        process.once(signal, () => {
+            setTimeout(() => process.exit(0), 3000);    // Redis may be away, too
+            Promise.resolve(end()).finally(() => process.exit(0));
+        });
 }
