@@ -131,6 +131,7 @@ ROLLBACK;
 
 -- Values are converted to the types of the columns.
 BEGIN;
+DROP VIEW dms.Record;
 ALTER TABLE dms.Document ALTER LastModifiedAt TYPE timestamptz(0);
 SELECT outcome FROM dms.update_document(:'small', session('Summer'));
 SELECT count(*) FROM dms.Document WHERE LastModifiedAt <> date_trunc('second', LastModifiedAt);

@@ -144,9 +144,9 @@ SELECT c.* FROM (VALUES
 	('ALTER TABLE edfi.StudentSchoolAssociation ADD extra text NOT NULL DEFAULT ''x''; ALTER TABLE edfi.StudentSchoolAssociation ALTER extra DROP DEFAULT'),
 	('ALTER TABLE edfi.StudentSchoolAssociation ADD extra integer; ALTER TABLE edfi.StudentSchoolAssociation DROP extra'),
 	('ALTER TABLE edfi.StudentSchoolAssociation ALTER fulltimeequivalency TYPE numeric(4,1)'),
-	('ALTER TABLE dms.Document ALTER ResourceVersion TYPE varchar(5)'),
+	('DROP VIEW dms.Record; ALTER TABLE dms.Document ALTER ResourceVersion TYPE varchar(5)'),
 	('ALTER TABLE dms.Document ALTER Etag SET DEFAULT 5'),
-	('ALTER TABLE dms.Document ALTER ProjectName TYPE char(10)'),
+	('DROP VIEW dms.Record; ALTER TABLE dms.Document ALTER ProjectName TYPE char(10)'),
 	('ALTER TABLE dms.ReferenceEdge ALTER CreatedAt SET DEFAULT ''2001-01-01''')) AS t (p), compare(p) AS c;
 
 -- Indexes.
