@@ -1388,6 +1388,8 @@ AS 'MODULE_PATHNAME', 'dms_skip_change_versions';
 COMMENT ON FUNCTION dms.skip_change_versions(bigint) IS
 'lets numbers of changes jump, after changes were lost that clients have seen the numbers of; returns the newest number then';
 
+-- pg_stat_activity hides xids of other roles; pg_locks does not.  Transactions that have
+-- ended since the snapshot are left out.
 CREATE FUNCTION dms.change_blockers()
 RETURNS TABLE (pid int, xid xid8, database name, since interval, state text, query text)
 LANGUAGE sql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
@@ -1395,9 +1397,11 @@ AS $$
 SELECT a.pid, x.xid, COALESCE(a.datname, p.database), now() - COALESCE(a.xact_start, p.prepared),
 	CASE WHEN p.gid IS NULL THEN a.state ELSE 'prepared transaction ' || p.gid END, a.query
 FROM pg_snapshot_xip(pg_current_snapshot()) AS x (xid)
-LEFT JOIN pg_stat_activity AS a ON a.backend_xid = x.xid::xid
+LEFT JOIN pg_locks AS l ON l.locktype = 'transactionid' AND l.transactionid = x.xid::xid
+	AND l.mode = 'ExclusiveLock' AND l.granted AND l.pid IS NOT NULL
+LEFT JOIN pg_stat_activity AS a ON a.pid = l.pid
 LEFT JOIN pg_prepared_xacts AS p ON p.transaction = x.xid::xid
-WHERE COALESCE(a.datname, p.database, current_database()) = current_database()
+WHERE COALESCE(a.datname, p.database) = current_database()
   AND a.backend_type IS DISTINCT FROM 'autovacuum worker'
 ORDER BY x.xid
 $$;

@@ -9,6 +9,8 @@ CREATE DATABASE dms_cache TEMPLATE template0 ENCODING 'UTF8';
 SELECT current_database() AS home \gset
 \c dms_cache
 SET client_min_messages = warning;
+-- Only direct access reads from the cache.
+SET dms.direct_access = on;
 CREATE EXTENSION dms;
 \getenv top PG_ABS_SRCDIR
 \set file :top /test/schemas/isolation.json

@@ -63,6 +63,8 @@ ReadType(const FarEndTable *table, const FarEndQuery *query, int32 type_id, cons
 		Int64GetDatum(query->near_id), Int32GetDatum(type_id), UUIDPGetDatum(&lowest),
 		UUIDPGetDatum(&query->highest), Int64GetDatum(limit)
 	};
+	pg_uuid_t  *uuids;
+	TimestampTz *times;
 	int64		n;
 
 	if (query->after_type != NULL && strcmp(type, query->after_type) == 0)
@@ -74,15 +76,23 @@ ReadType(const FarEndTable *table, const FarEndQuery *query, int32 type_id, cons
 	}
 	n = (int64) StatementRead(unconstify(Statement *, &table->page), values, 0);
 	ResultExpect(result_types);
+
+	/* Copied, because what the caller does with a far end may run statements. */
+	uuids = palloc(sizeof(pg_uuid_t) * Max(n, 1));
+	times = palloc(sizeof(TimestampTz) * Max(n, 1));
 	for (int64 i = 0; i < n; i++)
 	{
-		pg_uuid_t	uuid;
-
-		CHECK_FOR_INTERRUPTS();
-		uuid = ResultUuid(i, 1);
-		sink(state, type, &uuid, ResultTime(i, 2));
+		uuids[i] = ResultUuid(i, 1);
+		times[i] = ResultTime(i, 2);
 	}
 	ResultFree();
+	for (int64 i = 0; i < n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		sink(state, type, &uuids[i], times[i]);
+	}
+	pfree(uuids);
+	pfree(times);
 	return n;
 }
 

@@ -281,7 +281,7 @@ sub wrong_with
 	}
 	elsif ($kind eq 'scalar' || $kind eq 'root_scalar')
 	{
-		my @exactly = sort 'dms.document', $name{ $step->{scope} };
+		my @exactly = sort 'dms.document', 'dms.documentchange', $name{ $step->{scope} };
 		push @wrong, "touched @{[sort keys %touched]} instead of @exactly"
 		  if "@exactly" ne join ' ', sort keys %touched;
 	}
@@ -289,7 +289,7 @@ sub wrong_with
 	{
 		delete $touched{ $name{$_} }
 		  foreach grep { index($_, $step->{array}) == 0 } keys %name;
-		delete $touched{'dms.document'} or push @wrong, 'did not touch dms.document';
+		delete $touched{$_} or push @wrong, "did not touch $_" foreach qw(dms.document dms.documentchange);
 		delete $touched{'dms.referenceedge'} if $kind ne 'swapped';
 		push @wrong, "touched $_" foreach sort keys %touched;
 	}
