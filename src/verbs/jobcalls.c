@@ -117,7 +117,10 @@ TimeOfArgument(FunctionCallInfo fcinfo, int argument, const char *name, Timestam
 	return time;
 }
 
-/* Returns a time that an argument gives, which must be one; 0 for NULL. */
+/*
+ * Returns a time that an argument gives, which must be one; 0 for NULL.  The time that
+ * PostgreSQL stores as 0 is taken for the microsecond after it.
+ */
 static TimestampTz
 FiniteTime(FunctionCallInfo fcinfo, int argument, const char *name)
 {
@@ -125,7 +128,7 @@ FiniteTime(FunctionCallInfo fcinfo, int argument, const char *name)
 		return 0;
 	if (TIMESTAMP_NOT_FINITE(PG_GETARG_TIMESTAMPTZ(argument)))
 		ReportError(PROBLEM_ARGUMENT, NULL, "%s must be finite", name);
-	return PG_GETARG_TIMESTAMPTZ(argument);
+	return PG_GETARG_TIMESTAMPTZ(argument) != 0 ? PG_GETARG_TIMESTAMPTZ(argument) : 1;
 }
 
 /* --- enqueueing ------------------------------------------------------------- */

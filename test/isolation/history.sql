@@ -10,9 +10,12 @@ END;
 
 CREATE OR REPLACE FUNCTION history_off() RETURNS void LANGUAGE plpgsql VOLATILE SET dms.purging = on AS $function$
 BEGIN
-	PERFORM dms.configure_resource(project, resource, '{"history": null, "retainVersions": null, "retainFor": null}')
+	PERFORM dms.configure_resource(project, resource, '{"history": null, "retainVersions": null, "retainFor": null, "diff": null}')
 	FROM dms.resource_options() WHERE options <> '{}';
 	DELETE FROM dms.DocumentVersion;
+	DELETE FROM dms.VersionDiff;
+	DELETE FROM dms.Job;
+	DELETE FROM dms.DeadJob;
 END $function$;
 
 CREATE OR REPLACE FUNCTION retain(resource text, versions int) RETURNS jsonb LANGUAGE sql VOLATILE
