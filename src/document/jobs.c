@@ -31,8 +31,10 @@
 #include "engine/rowwrite.h"
 #include "engine/statement.h"
 #include "engine/store.h"
+#include "engine/workershare.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
+#include "model/resourceoptions.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/timestamp.h"
@@ -193,6 +195,16 @@ static Statement erase =
 	.argtypes = document_types,
 };
 
+static const Oid queue_types[] = {TEXTOID};
+
+static Statement next_due =
+{
+	.sql = "SELECT RunAt FROM dms.Job WHERE Queue OPERATOR(pg_catalog.=) $1 ORDER BY RunAt, JobId LIMIT 1",
+	.nargs = 1,
+	.argtypes = queue_types,
+	.ordered = true,
+};
+
 static const Oid version_types[] = {UUIDARRAYOID, INT8ARRAYOID};
 
 /* Ids of versions are input: anybody can enqueue a job. */
@@ -272,6 +284,8 @@ JobsEnqueue(const NewJob *job)
 				(errcode(ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION),
 				 errmsg("dms.Job did not take a row")));
 	NoticesTellJob(job->queue);
+	if (strcmp(job->queue, QUEUE_OWN) == 0)
+		WorkerShareNote();
 	return id;
 }
 
@@ -449,12 +463,26 @@ JobsRelease(const int64 *ids, int n, const pg_uuid_t *lease, TimestampTz run_at)
 	return (int64) StatementRun(&release, values, NULL, false, 0);
 }
 
+/* Find out when the next job of a queue is due; returns false if it has none. */
+bool
+JobsNextDue(const char *queue, TimestampTz *due)
+{
+	Datum		values[] = {CStringGetTextDatum(queue)};
+	bool		isnull;
+
+	if (StatementRun(&next_due, values, NULL, false, 0) == 0)
+		return false;
+	*due = DatumGetTimestampTz(ResultDatum(0, 1, &isnull));
+	return !isnull;
+}
+
 /* Put dead jobs back, all of them if ids is NULL; returns how many there were. */
 int64
 JobsRetry(const int64 *ids, int n)
 {
 	Datum		values[] = {ids != NULL ? DatumInt8Array(n, ids) : (Datum) 0, TimestampTzGetDatum(GetCurrentTimestamp())};
 
+	WorkerShareNote();
 	return (int64) StatementRun(&retry, values, ids != NULL ? NULL : "n ", false, 0);
 }
 

@@ -65,6 +65,7 @@ extern int64 JobsRetry(const int64 *ids, int n);
 extern JobOfVersion *JobsOfDiffs(const pg_uuid_t *document, int *n);
 extern void JobsErase(const pg_uuid_t *document);
 extern void JobsForgetDead(Datum documents, Datum numbers);
+extern bool JobsNextDue(const char *queue, TimestampTz *due);
 extern uint64 JobsCount(TimestampTz now);
 
 #endif							/* DMS_JOBS_H */

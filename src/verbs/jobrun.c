@@ -98,7 +98,8 @@ JobRunLease(pg_uuid_t *lease)
 }
 
 /*
- * Claim jobs that are due.  Returns false if there are none.  The ids are in the given
+ * Claim jobs that are due.  Returns false if there are none, and sets when the next one
+ * is due.  The ids are in the given
  * context, because the transaction is to be committed before they are run.
  */
 bool
@@ -115,6 +116,8 @@ JobRunClaim(JobBatch *batch, MemoryContext context)
 	batch->ids = MemoryContextAlloc(context, sizeof(int64) * Max(batch->n, 1));
 	for (int i = 0; i < batch->n; i++)
 		batch->ids[i] = jobs[i].id;
+	if (batch->n > 0 || !JobsNextDue(QUEUE_OWN, &batch->next_due))
+		batch->next_due = 0;
 	SessionEnd(&session);
 	return batch->n > 0;
 }

@@ -7,6 +7,7 @@
 
 #include "postgres.h"
 
+#include "datatype/timestamp.h"
 #include "utils/uuid.h"
 
 /* Jobs of the queue "dms" that were claimed together. */
@@ -15,6 +16,8 @@ typedef struct JobBatch
 	int64	   *ids;
 	int			n;
 	pg_uuid_t	lease;
+	TimestampTz next_due;		/* if there are none: when the next one is
+								 * due; 0: there is none */
 } JobBatch;
 
 extern bool JobRunKnows(const char *kind);

@@ -9,6 +9,7 @@
 
 #include "admin/projector.h"
 #include "document/history.h"
+#include "document/jobs.h"
 #include "pgstat.h"
 #include "request/idempotency.h"
 #include "utils/timestamp.h"
@@ -64,6 +65,25 @@ RunPurges(const char *database, TaskOutcome *outcome)
 		outcome->more = true;
 }
 
+/*
+ * Claim jobs of the library that are due.  If there are none, find out when the next one
+ * is.  One that is due already is held by somebody else, and looked for after a pause.
+ */
+static void
+ClaimJobs(TaskOutcome *outcome)
+{
+	TimestampTz soon = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), JobsPollInterval());
+
+	pgstat_report_activity(STATE_RUNNING, "dms: claiming jobs");
+	if (JobRunClaim(&outcome->jobs, outcome->context))
+		outcome->more = true;
+	else if (outcome->jobs.next_due != 0)
+	{
+		soon = Max(soon, outcome->jobs.next_due);
+		outcome->next = outcome->next == 0 ? soon : Min(soon, outcome->next);
+	}
+}
+
 /* Do some of the work that there is. */
 void
 TasksRun(const char *database, TaskOutcome *outcome)
@@ -75,4 +95,13 @@ TasksRun(const char *database, TaskOutcome *outcome)
 	outcome->watched = projected.on;
 	outcome->more |= projected.more;
 	outcome->next = projected.next;
+	ClaimJobs(outcome);
+}
+
+/* Run the jobs that TasksRun() has claimed. */
+void
+TasksRunJobs(const char *database pg_attribute_unused(), TaskOutcome *outcome)
+{
+	pgstat_report_activity(STATE_RUNNING, "dms: running jobs");
+	(void) JobRunBatch(&outcome->jobs);
 }

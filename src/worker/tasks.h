@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "datatype/timestamp.h"
+#include "verbs/jobrun.h"
 
 /* Naptimes between purges, and between looks at a database without a store. */
 #define TASK_PURGE_NAPTIMES 60
@@ -24,8 +25,11 @@ typedef struct TaskOutcome
 	TimestampTz next;			/* when something is to be tried again; 0:
 								 * never */
 	TimestampTz next_purge;
+	JobBatch	jobs;			/* claimed, to be run in the next transaction */
+	MemoryContext context;		/* outlives both transactions */
 } TaskOutcome;
 
 extern void TasksRun(const char *database, TaskOutcome *outcome);
+extern void TasksRunJobs(const char *database, TaskOutcome *outcome);
 
 #endif							/* DMS_TASKS_H */

@@ -218,7 +218,7 @@ FrameEnd(const Frame *frame)
 
 /* Do some work in a transaction of its own. */
 static void
-WorkSome(TaskOutcome *outcome)
+WorkInTransaction(void (*task) (const char *, TaskOutcome *), TaskOutcome *outcome)
 {
 	Frame		frame;
 
@@ -229,7 +229,7 @@ WorkSome(TaskOutcome *outcome)
 	if (outcome->store)
 	{
 		FrameBegin(&frame);
-		TasksRun(database_name, outcome);
+		task(database_name, outcome);
 		FrameEnd(&frame);
 	}
 	disable_timeout(STATEMENT_TIMEOUT, false);
@@ -237,6 +237,15 @@ WorkSome(TaskOutcome *outcome)
 	CommitTransactionCommand();
 	pgstat_report_stat(true);
 	pgstat_report_activity(STATE_IDLE, NULL);
+}
+
+/* Do some work.  Jobs are claimed in one transaction, and run in the next one. */
+static void
+WorkSome(TaskOutcome *outcome)
+{
+	WorkInTransaction(TasksRun, outcome);
+	if (outcome->jobs.n > 0)
+		WorkInTransaction(TasksRunJobs, outcome);
 }
 
 /* Take in a change of the configuration; returns false if it sends us away. */
@@ -306,7 +315,8 @@ Work(void)
 		LWLockRelease(share->lock);
 		outcome = (TaskOutcome)
 		{
-			.next_purge = outcome.next_purge
+			.next_purge = outcome.next_purge,
+				.context = worker_context,
 		};
 		WorkSome(&outcome);
 		MemoryContextSwitchTo(worker_context);

@@ -1,5 +1,5 @@
 # The background worker fills the cache of documents: a commit wakes it, it goes on where a
-# worker before it has ended, and dropping the extension stops it.  The launcher never looks by
+# worker before it has ended, and dropping the extension stops it.  It also runs jobs.  The launcher never looks by
 # itself here, so only commits can have woken it.
 use strict;
 use warnings;
@@ -96,6 +96,21 @@ $node->safe_psql('store', 'ALTER TABLE dms.DocumentCache DROP CONSTRAINT poison;
 $node->safe_psql('store', q{SELECT dms.wait_until_projected('10 minutes')});
 is($node->safe_psql('store', $DIFFERENT), 0, 'it is projected when it can be');
 is($node->safe_psql('store', 'SELECT count(*) FROM dms.audit()'), 0, 'the audit finds nothing');
+# The worker runs the jobs of the library, and tries one that fails again when its time has come.
+ok($node->poll_query_until('postgres', q{SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'dms worker'}), 'the worker leaves');
+$node->safe_psql('store', q{SELECT dms.configure_resource('ed-fi', 'students', '{"history": true, "diff": true}')});
+$node->safe_psql('store', q{
+	SELECT dms.upsert_document('ed-fi', 'students', json_build_object('studentUniqueId', 's2', 'firstName', f,
+		'lastSurname', 'L', 'birthDate', '2014-01-01')) FROM (VALUES ('G'), ('H')) AS v (f)});
+ok($node->poll_query_until('store', q{SELECT count(*) > 0 FROM dms.VersionDiff}), 'a commit with a job wakes a worker, which runs it');
+ok($node->poll_query_until('store', q{SELECT count(*) = 0 FROM dms.Job}), 'and deletes it');
+$node->safe_psql('store', q{
+	INSERT INTO dms.Job (JobId, Queue, Kind, Payload, RunAt, MaxAttempts) VALUES (-1, 'dms', 'unknown', '{}', now(), 2);
+	SELECT dms.rebuild_cache()});
+ok($node->poll_query_until('store', q{SELECT count(*) = 1 FROM dms.DeadJob WHERE JobId = -1 AND Attempts = 2}),
+	'a job that fails is tried again without a commit, and dies after the last attempt');
+is($node->safe_psql('store', q{SELECT failures FROM dms.worker_status() WHERE database = 'store'}), 0, 'which is no failure of the worker');
+
 like(slurp_file($node->logfile), qr/document [0-9a-f-]{36} could not be projected \(23514\)/, 'the log has the failure, without the body');
 
 $node->stop;
