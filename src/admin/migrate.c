@@ -310,7 +310,8 @@ CheckDeletes(const MigrationPlan *plan)
 	foreach(cell, plan->tables)
 	{
 		const PlannedTable *table = lfirst(cell);
-		const ResourceModel *model = table->loses_rows ? table->resource->before->model : NULL;
+		const ResourceModel *model = table->loses_rows && table->resource->before != NULL ?
+		table->resource->before->model : NULL;
 
 		if (model != NULL)
 			StatementCheck(RowTablesClear(ModelCacheFind(model->project, model->resource)));

@@ -123,9 +123,14 @@ RenamedTable(Differ *differ, const ResourceDiff *resource, const TableModel *aft
 	for (int i = 1; rename != NULL && i < before->ntables; i++)
 	{
 		const TableModel *table = &before->tables[i];
+		const TableModel *kept;
 
 		if (strcmp(table->name, rename->from.table) != 0 || strcmp(table->schema, rename->from.schema) != 0 ||
 			&before->tables[table->parent] != parent || table->kind != after->kind)
+			continue;
+		kept = FindTable(resource->after->model, &resource->after->model->tables[after->parent],
+						 Below(table->scope_path, parent->scope_path));
+		if (kept != NULL && kept->kind == table->kind)
 			continue;
 		(void) RenamesFind(differ->renames, table->schema, table->name, NULL, true);
 		return table;
