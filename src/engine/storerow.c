@@ -29,6 +29,7 @@
 #include "access/tableam.h"
 #include "access/xact.h"
 #include "access/xlog.h"
+#include "base/compat.h"
 #include "base/faults.h"
 #include "base/report.h"
 #include "base/uuid.h"
@@ -44,6 +45,7 @@
 #include "utils/builtins.h"
 #include "utils/inval.h"
 #include "utils/rel.h"
+#include "storage/proc.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 #include "utils/uuid.h"
@@ -336,11 +338,58 @@ StoreRowRequireVersion(void)
 				state.version, STORE_VERSION);
 }
 
+/* Returns the generation that a snapshot sees; -1 if it sees no row of this version. */
+static int64
+GenerationIn(Snapshot snapshot)
+{
+	Relation	relation = table_open(StoreTable(STORE_STORE), AccessShareLock);
+	TupleTableSlot *slot = table_slot_create(relation, NULL);
+	TableScanDesc scan = table_beginscan(relation, snapshot, 0, NULL);
+	StoreState	row = {.generation = -1};
+	StoreLimits set = no_limits;
+	StoreJournal taken = {0};
+	StoreCache	taken_cache = {0};
+
+	if (table_scan_getnextslot(scan, ForwardScanDirection, slot))
+		TakeRow(slot, &row, &set, &taken, &taken_cache);
+	table_endscan(scan);
+	ExecDropSingleTupleTableSlot(slot);
+	table_close(relation, AccessShareLock);
+	return row.generation;
+}
+
+/*
+ * Refuse a fixed snapshot that is older than the current generation.  Models are those
+ * of now, and a change of the schema may have rewritten the tables that they describe:
+ * to that snapshot their rows are gone.  Looked at once per transaction and state.
+ */
+static void
+RefuseOldSnapshot(void)
+{
+	static LocalTransactionId looked = InvalidLocalTransactionId;
+	static uint64 looked_number = 0;
+	Snapshot	snapshot;
+
+	if (looked == COMPAT_LXID(MyProc) && looked_number == state_number)
+		return;
+	snapshot = RegisterSnapshot(GetTransactionSnapshot());
+	if (GenerationIn(snapshot) != state.generation && !FAULT_SKIP("old_generation"))
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("could not serialize access due to a concurrent change of the store"),
+				 errhint("The transaction might succeed if retried.")));
+	UnregisterSnapshot(snapshot);
+	looked = COMPAT_LXID(MyProc);
+	looked_number = state_number;
+}
+
 /* Returns a number that changes whenever loaded models may have become outdated. */
 uint64
 StoreRowGeneration(void)
 {
 	StoreRowRequireVersion();
+	if (IsolationUsesXactSnapshot())
+		RefuseOldSnapshot();
 	return state_number;
 }
 
