@@ -8,6 +8,7 @@
  */
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "base/faults.h"
 #include "base/optionlist.h"
 #include "base/report.h"
@@ -183,11 +184,16 @@ dms_configure_resource(PG_FUNCTION_ARGS)
 {
 	Configuration call;
 
+	/*
+	 * Before the lock of models, as a deploy takes them.  A deploy that waited for a
+	 * writer, and for us, would otherwise be in a deadlock.
+	 */
+	if (!XactReadOnly)
+		StoreDeployLock();
 	TakeArguments(fcinfo, &call);
 	if (MergeOptions(&call, false))
 	{
 		PreventCommandIfReadOnly("dms.configure_resource()");
-		StoreDeployLock();
 		if (!FAULT_SKIP("option_gate"))
 			StoreGate(ShareRowExclusiveLock);
 		(void) MergeOptions(&call, true);

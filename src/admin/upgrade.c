@@ -173,11 +173,15 @@ UpgradeStore(int version)
 {
 	Session		session;
 	uint64		n;
-	char	  **statements = ReadUpgrade(version, &n);
+	char	  **statements;
 	DdlPlan		plan = {0};
 	List	   *parts;
 	MemoryContext context = CurrentMemoryContext;
 
+	if (IsolationUsesXactSnapshot())
+		ReportError(PROBLEM_NOT_SUPPORTED, "Call it in a transaction that is READ COMMITTED.",
+					"the store cannot be upgraded under a snapshot that was taken before the writers were stopped");
+	statements = ReadUpgrade(version, &n);
 	SessionBeginUpgrade(&session);
 	RunStatements(statements, n);
 	parts = UpgradeModels(version, context);

@@ -228,7 +228,11 @@ FindDropped(MigrationPlan *plan)
 	}
 }
 
-/* Note what is wrong with the table that was found; keep its name. */
+/*
+ * Note what is wrong with the table that was found; keep its name.  A table that is to be
+ * new may have been made by hand, as a step of the plan.  If it has rows, it is something
+ * else: they belong to no document, and those who may read the store may not read them.
+ */
 static void
 CheckFound(MigrationPlan *plan, PlannedTable *table)
 {
@@ -239,6 +243,9 @@ CheckFound(MigrationPlan *plan, PlannedTable *table)
 		return;
 	if (table->found->kind != RELKIND_RELATION)
 		ProblemAt(plan->obstacles, MigrationName(table->found->schema, table->found->name, NULL), "this is not a table.");
+	else if (table->was == NULL && MigrationHasRows(CatalogTableName(table->found), "true"))
+		ProblemAt(plan->obstacles, MigrationName(table->found->schema, table->found->name, NULL),
+				  "this table is to be new, and has rows.");
 	table->old_schema = pstrdup(table->found->schema);
 	table->old_table = pstrdup(table->found->name);
 	table->old_name = CatalogTableName(table->found);
@@ -758,7 +765,7 @@ MigrationPlanMake(const SchemaDiff *diff, const DdlPlan *ddl, List *trigger_stat
 	MigrationNamesCollect(plan);
 	MatchTables(plan);
 	if (plan->obstacles->count > 0)
-		ProblemRaise(plan->obstacles, "tables of the store are missing or are no tables");
+		ProblemRaise(plan->obstacles, "tables are not as a change of the schema needs them");
 	MigrationFindLosses(plan);
 	PlanDroppedTables(plan);
 	PlanTables(plan);
