@@ -123,6 +123,12 @@ SELECT dms.get_document(:'session') ->> 'title' AS title;
 CALL dms.project_documents();
 SELECT * FROM summary();
 
+-- A projector whose place is lost begins anew.
+DELETE FROM dms.ChangeConsumer;
+DELETE FROM dms.DocumentCache;
+CALL dms.project_documents();
+SELECT * FROM summary();
+
 -- A document that cannot be projected is tried again, and holds up no other one.
 BEGIN;
 ALTER TABLE dms.DocumentCache ADD CONSTRAINT poison CHECK (DocumentJson ->> 'title' <> 'poison');

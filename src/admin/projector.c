@@ -93,6 +93,11 @@ static Statement take_consumer =
 	" FOR UPDATE SKIP LOCKED"
 };
 
+static Statement find_consumer =
+{
+	.sql = "SELECT 1 FROM dms.ChangeConsumer WHERE Name::pg_catalog.text OPERATOR(pg_catalog.=) 'cache'"
+};
+
 /* The next resource with changes from a number on. */
 static Statement next_type =
 {
@@ -545,23 +550,28 @@ Retry(ProjectorResult *result)
 	SnapshotEnd();
 }
 
-/* Lock the consumer, and read its cursor; returns false if another session has it. */
+/*
+ * Lock the consumer, and read its cursor; returns false if another session has it.  A
+ * consumer that is gone begins anew, with a rebuild.
+ */
 static bool
 TakeConsumer(Cursor *cursor)
 {
 	char	   *text;
 	uint64		rows;
+	bool		taken;
 
 	SnapshotBeginLatest();
 	rows = StatementRun(&take_consumer, NULL, NULL, false, 0);
 	text = rows > 0 ? ResultText(0, 1) : NULL;
 
+	taken = rows > 0 || StatementRun(&find_consumer, NULL, NULL, true, 0) == 0;
 	SnapshotEnd();
-	if (text == NULL)
+	if (!taken)
 		return false;
 
 	/* After a restore, numbers are of another server. */
-	if (!ReadCursor(text, cursor) || cursor->base != StoreRowJournal()->base)
+	if (text == NULL || !ReadCursor(text, cursor) || cursor->base != StoreRowJournal()->base)
 	{
 		ProjectorStart();
 		cursor->base = StoreRowJournal()->base;
