@@ -2899,10 +2899,51 @@ $$;
 COMMENT ON FUNCTION dms_internal.audit_options(jsonb, bigint) IS
 'options of a resource that contradict its schema, objects that they need and that are missing, and generated ids that are not those of their documents';
 
+-- While the cache is off, nobody reads it, and its rows may be stale.
+CREATE FUNCTION dms_internal.audit_cache(types text[], only_document bigint) RETURNS SETOF dms_internal.audit_finding
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	IF NOT EXISTS (SELECT FROM dms.Store AS s WHERE s.CacheMode <> 'off') THEN
+		RETURN;
+	END IF;
+
+	RETURN QUERY
+	SELECT 'cache_wrong', d.DocumentId, d.DocumentUuid, NULL::text, 'the document with etag ' || d.Etag, 'another text or time'
+	FROM dms.Document AS d
+	JOIN dms.DocumentCache AS c ON (c.DocumentId, c.Etag) = (d.DocumentId, d.Etag)
+	WHERE (types IS NULL OR d.ProjectName || ':' || d.ResourceName = ANY (types))
+	  AND (only_document IS NULL OR d.DocumentId = only_document)
+	  AND ((c.DocumentUuid, c.ProjectName, c.ResourceName, c.LastModifiedAt)
+			IS DISTINCT FROM (d.DocumentUuid, d.ProjectName, d.ResourceName, d.LastModifiedAt)
+		OR c.DocumentJson::text IS DISTINCT FROM dms.get_document(d.DocumentUuid)::text);
+
+	IF types IS NOT NULL THEN
+		RETURN;
+	END IF;
+	RETURN QUERY
+	SELECT 'cache_without_document', c.DocumentId, c.DocumentUuid, NULL::text, NULL::text, c.ProjectName || ':' || c.ResourceName
+	FROM dms.DocumentCache AS c
+	WHERE NOT EXISTS (SELECT FROM dms.Document AS d WHERE d.DocumentId = c.DocumentId);
+
+	RETURN QUERY
+	SELECT 'consumer_ahead', NULL::bigint, NULL::uuid, NULL::text, 'a number up to ' || l.highest, 'number ' || k.place
+	FROM dms.Store AS s,
+		LATERAL (SELECT s.ChangeBase + 2 * pg_snapshot_xmax(pg_current_snapshot())::text::bigint) AS l (highest),
+		(SELECT split_part(c.Cursor, '.', 2) AS base, split_part(c.Cursor, '.', 3)::bigint AS place
+			FROM dms.ChangeConsumer AS c
+			WHERE c.Name = 'cache' AND c.Cursor ~ '^1([.]-?[0-9]{1,18}){7}$') AS k
+	WHERE k.base = s.ChangeBase::text AND k.place > GREATEST(l.highest, s.ChangeFloor) + 1;
+END
+$$;
+COMMENT ON FUNCTION dms_internal.audit_cache(text[], bigint) IS
+'fresh rows of dms.DocumentCache that are not as the documents are read; without types, also rows without a document, and a projector that is ahead of the journal';
+
 -- All counts come from a single pass over dms.Document, not from one per resource.
+-- Documents are read without the cache.
 CREATE FUNCTION dms_internal.audit_store(project text, resource text, only_uuid uuid) RETURNS SETOF dms_internal.audit_finding
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
-SET row_security = off SET jit = off
+SET row_security = off SET jit = off SET dms.cache_reads = off
 AS $$
 DECLARE
 	only_document bigint;
@@ -2948,6 +2989,7 @@ BEGIN
 	RETURN QUERY SELECT f.* FROM dms_internal.audit_members(types, only_document) AS f;
 	RETURN QUERY SELECT f.* FROM dms_internal.audit_relations(types, only_document) AS f;
 	RETURN QUERY SELECT f.* FROM dms_internal.audit_changes(types, only_document) AS f;
+	RETURN QUERY SELECT f.* FROM dms_internal.audit_cache(types, only_document) AS f;
 END
 $$;
 COMMENT ON FUNCTION dms_internal.audit_store(text, text, uuid) IS
@@ -3147,6 +3189,26 @@ DELETE FROM dms.VersionDiff AS d USING unnest($2) AS u (version_id)
 WHERE d.DocumentUuid = split_part(u.version_id, '@', 1)::uuid
   AND split_part(u.version_id, '@', 2)::bigint IN (d.OldVersionNumber, d.VersionNumber)
 $statement$),
+('cache_without_document', $statement$
+DELETE FROM dms.DocumentCache AS c
+WHERE c.DocumentId = ANY ($1)
+  AND NOT EXISTS (SELECT FROM dms.Document AS d WHERE d.DocumentId = c.DocumentId)
+$statement$),
+-- A rebuild writes what is missing.
+('cache_wrong', $statement$
+WITH gone AS (
+	DELETE FROM dms.DocumentCache WHERE DocumentId = ANY ($1)
+)
+INSERT INTO dms.CacheRebuild (StartedAt, AfterDocumentId, Documents, Expected)
+SELECT clock_timestamp(), -9223372036854775808, 0, GREATEST(c.reltuples, 0)
+FROM pg_class AS c WHERE c.oid = 'dms.document'::regclass
+ON CONFLICT (Singleton) DO UPDATE
+SET StartedAt = EXCLUDED.StartedAt, FinishedAt = NULL, AfterDocumentId = EXCLUDED.AfterDocumentId, Documents = 0,
+	Expected = EXCLUDED.Expected
+$statement$),
+('consumer_ahead', $statement$
+DELETE FROM dms.ChangeConsumer WHERE Name = 'cache'
+$statement$),
 ('tombstone_missing', $statement$
 INSERT INTO dms.DocumentVersion (DocumentUuid, VersionNumber, CreatedAt, ResourceTypeId, ResourceVersion, Kind, CreatedBy)
 SELECT v.DocumentUuid, v.VersionNumber + 1, GREATEST(clock_timestamp(), v.CreatedAt), v.ResourceTypeId,
@@ -3218,7 +3280,7 @@ VALUES
 ('admin', '{core_ddl, trigger_ddl, upgrade_ddl, upgrade_store, deploy_schema, migrate_schema, plan_schema, plan_migration, configure_store,
 	configure_resource, plan_resource, set_change_tracking, compact_changes, purge_tracked_changes,
 	skip_change_versions, change_blockers, baseline_history, write_baseline, purge_history, erase_history,
-	retry_jobs, run_claimed_jobs, run_jobs, job_poll, stored_identities, resource_type_id, audit, audit_store, audit_scope, audit_rows, audit_references, audit_documents,
+	retry_jobs, run_claimed_jobs, run_jobs, job_poll, stored_identities, resource_type_id, audit, audit_store, audit_scope, audit_cache, audit_rows, audit_references, audit_documents,
 	audit_edges, audit_identities, audit_descriptors, audit_members, audit_history, audit_changes, audit_options, audit_relations, audit_orphans, rebuild_edges, repair,
 	lock_identity_closure, recompute_identities, grant_access,
 	purge_idempotency_keys, require_page, idempotency_keys, worker_status, set_cache_mode, clear_cache, rebuild_cache,

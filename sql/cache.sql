@@ -129,6 +129,17 @@ DELETE FROM dms.DocumentCache;
 CALL dms.project_documents();
 SELECT * FROM summary();
 
+-- An audit finds what is wrong with the cache, and a repair lets the projector do it again.
+UPDATE dms.DocumentCache SET DocumentJson = '{}' WHERE DocumentUuid = :'session';
+INSERT INTO dms.DocumentCache SELECT -1, gen_random_uuid(), ProjectName, ResourceName, ResourceVersion, 1, now(), '{}' FROM dms.DocumentCache LIMIT 1;
+UPDATE dms.ChangeConsumer SET Cursor = regexp_replace(Cursor, '^(1[.]-?\d+)[.]\d+', '\1.100000000000000000');
+SELECT kind, document_id, document_uuid = :'session' AS session, found FROM dms.audit();
+SELECT * FROM dms.repair();
+SELECT * FROM summary();
+CALL dms.project_documents();
+SELECT * FROM summary();
+SELECT count(*) FROM dms.audit();
+
 -- A document that cannot be projected is tried again, and holds up no other one.
 BEGIN;
 ALTER TABLE dms.DocumentCache ADD CONSTRAINT poison CHECK (DocumentJson ->> 'title' <> 'poison');

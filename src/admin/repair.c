@@ -96,6 +96,9 @@ static const KindInfo kinds[] = {
 	{"history_missing", REMEDY_VERSION},
 	{"history_wrong", REMEDY_NEXT_VERSION},
 	{"diff_without_version", REMEDY_SQL},
+	{"cache_without_document", REMEDY_SQL},
+	{"cache_wrong", REMEDY_SQL},
+	{"consumer_ahead", REMEDY_SQL},
 };
 
 /* The findings of one kind. */
