@@ -102,10 +102,11 @@ missing_packages() {
 	[ -z "${DMS_DOCUMENTS:-}" ] || missing_for_documents
 }
 
-# Prints the packages of drivers and poolers that only tests need, and that are large or
-# start services.
+# Prints the packages that only tests need: drivers and poolers, which are large or start
+# services, and jsonpatch.
 missing_drivers() {
 	/usr/bin/python3 -c "import psycopg" 2>/dev/null || echo python3-psycopg
+	/usr/bin/python3 -c "import jsonpatch" 2>/dev/null || echo python3-jsonpatch
 	[ -x /usr/sbin/pgbouncer ] || echo pgbouncer
 	command -v node >/dev/null || echo nodejs
 	command -v npm >/dev/null || echo npm
