@@ -146,5 +146,12 @@ SELECT outcome, etag FROM dms.restore_document(:'student', 1);
 SELECT version, kind, dms.get_document(:'student', version) ->> 'lastSurname' AS surname
 FROM dms.list_versions(:'student');
 
+-- Every document, as it is read, can also stand in a table.  A background worker fills it,
+-- and follows each change.
+SELECT dms.set_cache_mode('eventual');
+SELECT dms.wait_until_projected();
+SELECT ResourceName, count(*) AS documents, max(Etag) AS etag FROM dms.DocumentCache GROUP BY 1 ORDER BY 1;
+SELECT mode, pending, failures, rebuild_done FROM dms.projection_status();
+
 -- Nothing in the store contradicts anything else in it.
 SELECT * FROM dms.audit();

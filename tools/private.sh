@@ -257,6 +257,7 @@ start_server() {
 		unix_socket_directories = '$3'
 		fsync = off
 		max_prepared_transactions = 10
+		${SERVER_SETTINGS:-}
 	CONF
 	as_server "$1/pg_ctl" -D "$2" -l "$4" -w start >/dev/null 2>&1 || {
 		cat "$4" >&2
