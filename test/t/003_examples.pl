@@ -13,6 +13,7 @@ chdir "$FindBin::RealBin/../.." or die "no top directory: $!";
 
 my $node = PostgreSQL::Test::Cluster->new('examples');
 $node->init;
+$node->append_conf('postgresql.conf', q{shared_preload_libraries = 'dms'});
 $node->start;
 
 for my $file (sort glob "$FindBin::RealBin/../../examples/*.sql")
