@@ -120,7 +120,8 @@ CREATE TABLE dms.Document (
 	ResourceVersion varchar(64) NOT NULL,
 	Etag bigint NOT NULL DEFAULT 1,
 	CreatedAt timestamptz NOT NULL DEFAULT now(),
-	LastModifiedAt timestamptz NOT NULL DEFAULT now()
+	LastModifiedAt timestamptz NOT NULL DEFAULT now(),
+	CreatedBy varchar(256)
 )$ddl$),
 ($ddl$COMMENT ON TABLE dms.Document IS 'one row per document, of all resources'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.Document.DocumentId IS 'the surrogate key, which references store'$ddl$),
@@ -131,6 +132,7 @@ CREATE TABLE dms.Document (
 ($ddl$COMMENT ON COLUMN dms.Document.Etag IS 'starts at 1 and increases whenever the representation of the document changes'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.Document.CreatedAt IS 'when the document was first written'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.Document.LastModifiedAt IS 'when the etag last increased'$ddl$),
+($ddl$COMMENT ON COLUMN dms.Document.CreatedBy IS 'who created the document: the setting dms.user at that time; NULL if it was not set'$ddl$),
 
 ($ddl$
 CREATE TABLE dms.ReferentialIdentity (
@@ -1135,7 +1137,9 @@ CREATE TABLE dms.DeadJob (
 (8, $ddl$COMMENT ON COLUMN dms.DeadJob.MaxAttempts IS 'how often it was allowed to be run'$ddl$),
 (8, $ddl$COMMENT ON COLUMN dms.DeadJob.LastError IS 'why the last attempt failed'$ddl$),
 (8, $ddl$COMMENT ON COLUMN dms.DeadJob.CreatedAt IS 'when it was enqueued'$ddl$),
-(8, $ddl$COMMENT ON COLUMN dms.DeadJob.DiedAt IS 'when it was moved here'$ddl$)
+(8, $ddl$COMMENT ON COLUMN dms.DeadJob.DiedAt IS 'when it was moved here'$ddl$),
+(9, $ddl$ALTER TABLE dms.Document ADD COLUMN CreatedBy varchar(256)$ddl$),
+(9, $ddl$COMMENT ON COLUMN dms.Document.CreatedBy IS 'who created the document: the setting dms.user at that time; NULL if it was not set'$ddl$)
 ) AS u (version, statement)
 WHERE u.version > from_version
 $upgrade$;

@@ -53,6 +53,18 @@ SET dms."user" = 'ada';
 SELECT put(:'session', '{"sessionName": "S", "title": "two"}');
 RESET dms."user";
 SELECT outcome FROM dms.upsert_document('isolation', 'sessions', '{"sessionName": "S", "title": "three"}');
+-- The document itself knows who created it, with or without a history, if the application
+-- tells; nothing else changes that.
+SET dms."user" = 'ada';
+SELECT document_uuid AS school FROM dms.upsert_document('isolation', 'schools', '{"schoolId": 77}') \gset
+SELECT document_uuid AS gone FROM dms.upsert_document('isolation', 'sessions', '{"sessionName": "gone"}') \gset
+SET dms."user" = 'bob';
+SELECT dms.delete_document(:'gone');
+SELECT outcome FROM dms.restore_document(:'gone', 1);
+RESET dms."user";
+SELECT DocumentUuid = :'session' AS session, DocumentUuid = :'school' AS school, DocumentUuid = :'gone' AS restored, CreatedBy
+FROM dms.Document WHERE DocumentUuid IN (:'session', :'school', :'gone') ORDER BY DocumentId;
+SELECT dms.delete_document(:'school'), dms.delete_document(:'gone');
 SELECT version, kind, replace(created_by, session_user, 'the session''s user') AS created_by, is_current, content FROM versions(:'session');
 
 -- A refused write and one that is rolled back leave none.

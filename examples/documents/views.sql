@@ -1,8 +1,8 @@
 -- Documents and versions as two tables, for reports and SQL of one's own.
 CREATE OR REPLACE VIEW docs.documents AS
 SELECT d.DocumentUuid AS id, t.title,
-	(SELECT v.CreatedBy FROM dms.DocumentVersion AS v WHERE v.DocumentUuid = d.DocumentUuid
-		ORDER BY v.VersionNumber LIMIT 1) AS created_by,
+	COALESCE(d.CreatedBy, (SELECT v.CreatedBy FROM dms.DocumentVersion AS v WHERE v.DocumentUuid = d.DocumentUuid
+		ORDER BY v.VersionNumber LIMIT 1)) AS created_by,
 	d.DocumentUuid || '@' || d.Etag AS current_version_id, d.CreatedAt AS created_at
 FROM docs.document AS t
 JOIN dms.Document AS d ON d.DocumentId = t.documentid;

@@ -23,10 +23,10 @@
 #include "utils/timestamp.h"
 
 static const Oid claim_types[] = {UUIDOID, TEXTOID, TEXTOID, UUIDOID, TEXTOID,
-TEXTOID, UUIDOID, TEXTOID, INT8OID, INT8OID, TIMESTAMPTZOID};
+TEXTOID, UUIDOID, TEXTOID, INT8OID, TEXTOID, INT8OID, TIMESTAMPTZOID};
 
 /* The last parameters are those of a document that was deleted. */
-#define NEW_PARAMETERS 9
+#define NEW_PARAMETERS 10
 
 /*
  * The insertion of the primary row decides which of several transactions gets
@@ -47,7 +47,7 @@ TEXTOID, UUIDOID, TEXTOID, INT8OID, INT8OID, TIMESTAMPTZOID};
 	" d AS (" document " FROM p RETURNING DocumentId, Etag, LastModifiedAt)" \
 	" SELECT DocumentId, Etag, LastModifiedAt FROM d"
 #define CLAIM_SQL(primary_taken, alias_taken) \
-	CLAIM_ROWS_SQL(primary_taken, alias_taken, DOCUMENT_INSERT_SQL " SELECT DocumentId, $7, $2, $3, $8")
+	CLAIM_ROWS_SQL(primary_taken, alias_taken, DOCUMENT_INSERT_SQL " SELECT DocumentId, $7, $2, $3, $8, $10")
 #define UNLESS_TAKEN " ON CONFLICT (ReferentialId) DO NOTHING"
 
 static Statement claim =
@@ -59,8 +59,8 @@ static Statement claim =
 
 static Statement claim_again =
 {
-	.sql = CLAIM_ROWS_SQL(UNLESS_TAKEN, "", DOCUMENT_RESTORE_SQL " SELECT DocumentId, $7, $2, $3, $8, $10,"
-						  " GREATEST(pg_catalog.clock_timestamp(), $11)"),
+	.sql = CLAIM_ROWS_SQL(UNLESS_TAKEN, "", DOCUMENT_RESTORE_SQL " SELECT DocumentId, $7, $2, $3, $8, $10, $11,"
+						  " GREATEST(pg_catalog.clock_timestamp(), $12)"),
 	.nargs = lengthof(claim_types),
 	.argtypes = claim_types,
 };
@@ -129,7 +129,7 @@ ClaimRows(const FlatDocument *flat, DocumentHeader *header, bool has_uuid)
 	bool		again = header->etag != 0;
 	const ResourceModel *model = flat->model;
 	Datum		values[lengthof(claim_types)];
-	char		nulls[] = "           ";
+	char		nulls[] = "            ";
 
 	header->document_id = 0;
 	if (!again)
@@ -147,8 +147,9 @@ ClaimRows(const FlatDocument *flat, DocumentHeader *header, bool has_uuid)
 	values[7] = CStringGetTextDatum(model->version);
 	values[8] = Int64GetDatum(header->document_id);
 	nulls[8] = header->document_id != 0 ? ' ' : 'n';
-	values[9] = Int64GetDatum(header->etag);
-	values[10] = TimestampTzGetDatum(header->last_modified);
+	nulls[9] = DocumentCreator(&values[9]) ? ' ' : 'n';
+	values[10] = Int64GetDatum(header->etag);
+	values[11] = TimestampTzGetDatum(header->last_modified);
 	if (StatementRun(again ? &claim_again : ClaimStatement(), values, nulls, false, 0) == 0)
 		return false;
 	header->document_id = ResultInt64(0, 1);

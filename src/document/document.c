@@ -20,6 +20,7 @@
 #include "engine/keywrite.h"
 #include "engine/result.h"
 #include "engine/rowwrite.h"
+#include "engine/session.h"
 #include "engine/snapshot.h"
 #include "engine/statement.h"
 #include "engine/store.h"
@@ -70,16 +71,16 @@ static KeyedTable etags =
 };
 
 static const char *const insert_columns[] = {
-	"documentid", "documentuuid", "projectname", "resourcename", "resourceversion", "etag", "lastmodifiedat"
+	"documentid", "documentuuid", "projectname", "resourcename", "resourceversion", "createdby", "etag", "lastmodifiedat"
 };
-static const Oid insert_types[] = {INT8OID, UUIDOID, TEXTOID, TEXTOID, TEXTOID, INT8OID, TIMESTAMPTZOID};
+static const Oid insert_types[] = {INT8OID, UUIDOID, TEXTOID, TEXTOID, TEXTOID, TEXTOID, INT8OID, TIMESTAMPTZOID};
 static KeyedTable new_documents =
 {
 	.schema = "dms",.name = "document", KEYED_COLUMNS(insert_columns, insert_types),.nkeys = 1
 };
 
 /* The last of these columns have defaults, which an insertion returns. */
-#define GIVEN_COLUMNS 5
+#define GIVEN_COLUMNS 6
 
 static const char *const bump_columns[] = {"documentid", "etag", "lastmodifiedat", "resourceversion"};
 static const Oid bump_column_types[] = {INT8OID, INT8OID, TIMESTAMPTZOID, TEXTOID};
@@ -103,7 +104,7 @@ static Statement bump =
 
 static Statement insert_document =
 {
-	.sql = DOCUMENT_INSERT_SQL " VALUES ($1, $2, $3, $4, $5) RETURNING Etag, LastModifiedAt",
+	.sql = DOCUMENT_INSERT_SQL " VALUES ($1, $2, $3, $4, $5, $6) RETURNING Etag, LastModifiedAt",
 	.nargs = GIVEN_COLUMNS,
 	.argtypes = insert_types,
 };
@@ -296,6 +297,18 @@ DocumentInserts(int64 *document_id)
 	return true;
 }
 
+/* Returns who creates a document, as a text, if the application tells; false if it does not. */
+bool
+DocumentCreator(Datum *creator)
+{
+	const char *user = SessionUser();
+
+	if (user[0] == '\0')
+		return false;
+	*creator = CStringGetTextDatum(user);
+	return true;
+}
+
 /*
  * Insert the row of a new document, for which DocumentInserts() has returned true.
  * Meanwhile an index that needs an executor may have become ready, which a statement
@@ -309,11 +322,13 @@ DocumentInsert(const ResourceModel *model, DocumentHeader *header)
 		CStringGetTextDatum(model->project), CStringGetTextDatum(model->resource),
 		CStringGetTextDatum(model->version)
 	};
-	Row			row = {.values = values};
+	bool		nulls[lengthof(insert_columns)] = {false};
+	Row			row = {.values = values,.nulls = nulls};
 
+	nulls[5] = !DocumentCreator(&values[5]);
 	if (!RowWriteReturning(&new_documents, &row, GIVEN_COLUMNS))
 	{
-		if (StatementRun(&insert_document, values, NULL, false, 0) != 1)
+		if (StatementRun(&insert_document, values, nulls[5] ? "     n" : NULL, false, 0) != 1)
 			ereport(ERROR,
 					(errcode(ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION),
 					 errmsg("dms.Document did not take a row")));

@@ -31,11 +31,11 @@ typedef struct FoundDocument
 
 /* The start of an INSERT of a new document. */
 #define DOCUMENT_INSERT_SQL \
-	"INSERT INTO dms.Document (DocumentId, DocumentUuid, ProjectName, ResourceName, ResourceVersion)"
+	"INSERT INTO dms.Document (DocumentId, DocumentUuid, ProjectName, ResourceName, ResourceVersion, CreatedBy)"
 
 /* The start of an INSERT of a document that was deleted, and gets its id and the next etag. */
 #define DOCUMENT_RESTORE_SQL \
-	"INSERT INTO dms.Document (DocumentId, DocumentUuid, ProjectName, ResourceName, ResourceVersion," \
+	"INSERT INTO dms.Document (DocumentId, DocumentUuid, ProjectName, ResourceName, ResourceVersion, CreatedBy," \
 	" Etag, LastModifiedAt)"
 
 /* The start of a query for the ids of documents, to be followed by a condition on d. */
@@ -51,6 +51,7 @@ extern bool DocumentRead(const pg_uuid_t *uuid, DocumentHeader *header, Resource
 extern bool DocumentFindToWrite(const pg_uuid_t *uuid, int64 *document_id, Resource **resource);
 extern void DocumentsReadTypes(const int64 *ids, int n, StoredRows *rows);
 extern void DocumentsReadNames(const int64 *ids, int n, StoredRows *rows);
+extern bool DocumentCreator(Datum *creator);
 extern bool DocumentInserts(int64 *document_id);
 extern void DocumentInsert(const ResourceModel *model, DocumentHeader *header);
 extern bool DocumentLock(int64 document_id, DocumentHeader *header);
