@@ -84,14 +84,45 @@ SELECT body ->> 'firstName' FROM dms.handle_request('GET', :'path');
 SELECT request('POST', :'path' || '/versions/99/restore');
 SELECT request('POST', :'path' || '/versions/x/restore');
 
+--
+-- What changed from one version to another
+--
+
+-- From the version before, or from any other one.  It is made now.
+SELECT request('GET', :'path' || '/versions/2/diff');
+SELECT request('GET', :'path' || '/versions/2/diff?from=1') = request('GET', :'path' || '/versions/2/diff') AS the_same;
+SELECT request('GET', :'path' || '/versions/1/diff?from=3');
+SELECT body::jsonb = dms.diff_versions(:'ada', 1, 3) AS as_the_function FROM dms.handle_request('GET', :'path' || '/versions/3/diff?from=1');
+SELECT p, status, body ->> 'type', body -> 'errors'
+FROM unnest('{1/diff,2/diff?from=0,2/diff?from=99,99/diff,0/diff,x/diff,2/diff?from=x,2/diff?from=-1,2/diff?from=1&from=1,2/diff?before=1}'::text[]) AS p,
+	dms.handle_request('GET', :'path' || '/versions/' || p);
+-- All changes, with the diffs that jobs have made.
+SELECT request('GET', :'path' || '/changes?limit=2');
+SELECT dms.configure_resource('ed-fi', 'students', '{"diff": true}');
+SELECT status FROM dms.handle_request('PUT', :'path', '{}', student('Ada "Countess"', :'ada'));
+SELECT request('GET', :'path' || '/changes?limit=1');
+CALL dms.run_jobs();
+SELECT request('GET', :'path' || '/changes?limit=1');
+SELECT count(*), bool_and((c ->> 'version', c ->> 'kind', c ->> 'createdBy', c ->> 'diffState', c ->> 'oldVersion', (c ->> 'diff')::jsonb)
+	IS NOT DISTINCT FROM (l.version::text, l.kind, l.created_by, l.diff_state, l.old_version::text, l.diff)) AS as_the_function
+FROM dms.change_log(:'ada') AS l
+JOIN json_array_elements((dms.handle_request('GET', :'path' || '/changes')).body) AS c ON (c ->> 'version')::bigint = l.version;
+SELECT request('GET', :'path' || '/changes?before=1');
+SELECT request('GET', :'path' || '/changes?limit=501&before=x');
+SELECT request('GET', :'path' || '/changes?from=1');
+SELECT dms.configure_resource('ed-fi', 'students', '{"diff": null}');
+SELECT status FROM dms.handle_request('PUT', :'path', '{}', student('Ada', :'ada'));
+
 -- A deleted document still has versions, and comes back under its id.
 SELECT request('DELETE', :'path');
 SELECT status FROM dms.handle_request('GET', :'path');
 SELECT v ->> 'version', v ->> 'kind' FROM json_array_elements((dms.handle_request('GET', :'path' || '/versions?limit=2')).body) AS v;
-SELECT request('GET', :'path' || '/versions/7');
-SELECT status, headers ->> 'ETag', body ->> 'firstName' FROM dms.handle_request('GET', :'path' || '/versions/6');
+SELECT v ->> 'version', v ->> 'kind' FROM json_array_elements((dms.handle_request('GET', :'path' || '/changes?limit=2')).body) AS v;
+SELECT status FROM dms.handle_request('GET', :'path' || '/versions/2/diff');
+SELECT request('GET', :'path' || '/versions/9');
+SELECT status, headers ->> 'ETag', body ->> 'firstName' FROM dms.handle_request('GET', :'path' || '/versions/8');
 SELECT status FROM dms.handle_request('GET', :'path' || '?asOf=9999-12-31');
-SELECT request('POST', :'path' || '/versions/6/restore');
+SELECT request('POST', :'path' || '/versions/8/restore');
 SELECT status, headers ->> 'ETag', body ->> 'firstName' FROM dms.handle_request('GET', :'path');
 
 --
@@ -100,12 +131,12 @@ SELECT status, headers ->> 'ETag', body ->> 'firstName' FROM dms.handle_request(
 
 SELECT m, p, status, headers ->> 'Allow', body ->> 'type'
 FROM unnest('{GET,POST,PUT,DELETE,PATCH}'::text[]) AS m,
-	unnest('{/versions,/versions/1,/versions/1/restore,/versions/1/nothing,/versions/1/restore/now,/nothing}'::text[]) AS p,
+	unnest('{/versions,/versions/1,/versions/1/diff,/changes,/versions/1/restore,/versions/1/nothing,/versions/1/restore/now,/nothing}'::text[]) AS p,
 	dms.handle_request(m, :'path' || p)
 WHERE status IN (404, 405) ORDER BY p, m;
 -- A document has its versions below its own resource only.
 SELECT m, p, status, plain(body ->> 'detail')
-FROM (VALUES ('GET', '/versions'), ('GET', '/versions/1'), ('GET', '?asOf=9999-12-31'), ('POST', '/versions/1/restore')) AS r (m, p),
+FROM (VALUES ('GET', '/versions'), ('GET', '/versions/1'), ('GET', '/versions/2/diff'), ('GET', '/changes'), ('GET', '?asOf=9999-12-31'), ('POST', '/versions/1/restore')) AS r (m, p),
 	dms.handle_request(m, '/ed-fi/schools/' || :'ada' || p);
 SELECT request('GET', '/ed-fi/students/01890000-0000-7000-8000-000000000000/versions');
 SELECT request('GET', '/ed-fi/students/x/versions');
@@ -121,6 +152,7 @@ SELECT status FROM dms.handle_request('POST', '/ed-fi/gradeLevelDescriptors', '{
 SELECT '/ed-fi/gradeLevelDescriptors/' || DocumentUuid AS grade FROM dms.Document WHERE ResourceName = 'GradeLevelDescriptor' \gset
 SELECT request('GET', :'grade' || '/versions');
 SELECT status FROM dms.handle_request('GET', :'grade' || '/versions/1');
+SELECT p, status FROM unnest('{/changes,/versions/1/diff,/versions/1/diff?from=1}'::text[]) AS p, dms.handle_request('GET', :'grade' || p);
 SELECT request('GET', :'grade' || '?asOf=9999-12-31');
 
 --
@@ -130,24 +162,29 @@ SELECT request('GET', :'grade' || '?asOf=9999-12-31');
 CREATE ROLE regress_request_versions;
 SELECT dms.grant_access('regress_request_versions', 'reader');
 SET ROLE regress_request_versions;
-SELECT status, body ->> 'errors' FROM unnest('{/versions,/versions/1,?asOf=9999-12-31}'::text[]) AS p, dms.handle_request('GET', :'path' || p);
+SELECT status, body ->> 'errors' FROM unnest('{/versions,/versions/1,/versions/2/diff,/changes,?asOf=9999-12-31}'::text[]) AS p, dms.handle_request('GET', :'path' || p);
 SELECT request('POST', :'path' || '/versions/1/restore');
 RESET ROLE;
 REVOKE EXECUTE ON FUNCTION dms.list_versions FROM regress_request_versions;
+REVOKE EXECUTE ON FUNCTION dms.diff_versions FROM regress_request_versions;
+REVOKE EXECUTE ON FUNCTION dms.change_log FROM regress_request_versions;
 REVOKE EXECUTE ON FUNCTION dms.get_document(uuid, timestamptz) FROM regress_request_versions;
 SET ROLE regress_request_versions;
-SELECT p, status, body ->> 'errors' FROM unnest('{/versions,/versions/1,?asOf=9999-12-31}'::text[]) AS p, dms.handle_request('GET', :'path' || p);
+SELECT p, status, body ->> 'errors' FROM unnest('{/versions,/versions/1,/versions/2/diff,/changes,?asOf=9999-12-31}'::text[]) AS p, dms.handle_request('GET', :'path' || p);
 RESET ROLE;
+GRANT EXECUTE ON FUNCTION dms.diff_versions TO regress_request_versions;
+GRANT EXECUTE ON FUNCTION dms.change_log TO regress_request_versions;
 -- Only administrators may read versions of a resource of this level.
 SELECT dms.configure_resource('ed-fi', 'students', '{"historyLevel": "admin"}');
 SET ROLE regress_request_versions;
 SELECT request('GET', :'path' || '/versions/1');
+SELECT p, status FROM unnest('{/versions/2/diff,/changes}'::text[]) AS p, dms.handle_request('GET', :'path' || p);
 RESET ROLE;
 -- Who may not read the document may not read its versions.
 SELECT dms.configure_resource('ed-fi', 'students', '{"historyLevel": null}');
 ALTER TABLE edfi.Student ENABLE ROW LEVEL SECURITY;
 SET ROLE regress_request_versions;
-SELECT p, status, body FROM unnest('{"",/versions/1}'::text[]) AS p, dms.handle_request('GET', :'path' || p);
+SELECT p, status, body FROM unnest('{"",/versions/1,/versions/2/diff,/changes}'::text[]) AS p, dms.handle_request('GET', :'path' || p);
 RESET ROLE;
 ALTER TABLE edfi.Student DISABLE ROW LEVEL SECURITY;
 SELECT * FROM dms.audit();

@@ -6,7 +6,8 @@
 //     PUT    /documents/{id}                update; If-Match: "version"
 //     DELETE /documents/{id}
 //     GET    /documents/{id}                the latest version, from Redis or the store
-//     GET    /documents/{id}/versions       all versions; /versions/{n}: one of them
+//     GET    /documents/{id}/versions       all versions; /versions/{n}: one of them;
+//                                           /versions/{n}/diff?from=m: what changed
 //     GET    /documents/{id}/changes        what changed from version to version
 //     GET    /documents?q=words             search
 //     GET    /                              a page that does all that
@@ -20,11 +21,7 @@ import { Cache } from './cache.mjs';
 import { connectPool, onEnd } from './settings.mjs';
 
 const MAX_BODY = 16 * 1024 * 1024;
-const PATH = /^\/documents(?:\/([0-9a-f-]{36})(\/(?:versions(?:\/\d+)?|changes))?)?$/;
-const CHANGES = `
-SELECT coalesce(json_agg(json_build_object('version', version, 'oldVersion', old_version, 'kind', kind,
-    'createdAt', created_at, 'createdBy', created_by, 'diff', diff, 'diffState', diff_state) ORDER BY version DESC), '[]') AS changes
-FROM dms.change_log($1, 100)`;
+const PATH = /^\/documents(?:\/([0-9a-f-]{36})(\/(?:versions(?:\/\d+(?:\/diff)?)?|changes))?)?$/;
 const PASSED = ['content-type', 'if-match', 'if-none-match', 'idempotency-key', 'x-correlation-id'];
 
 const cache = new Cache();
@@ -91,17 +88,9 @@ async function getLatest(request, response, id) {
     return send(response, status, { 'Content-Type': 'application/json; charset=utf-8', ETag: etag, 'X-From': from }, text);
 }
 
-async function getChanges(response, id) {
-    const { rows } = await pool.query(CHANGES, [id]);
-
-    return send(response, 200, { 'Content-Type': 'application/json; charset=utf-8' }, rows[0].changes);
-}
-
 async function answerDocuments(request, response, url, [, id, rest = '']) {
     if (request.method === 'GET' && id && !rest)
         return getLatest(request, response, id);
-    if (request.method === 'GET' && rest === '/changes')
-        return getChanges(response, id);
     const body = await readBody(request);
 
     if (body === undefined || body?.includes('\0'))

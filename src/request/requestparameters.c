@@ -57,6 +57,13 @@ TakeBefore(Parameters *parameters, const char *value)
 	return ParameterParseNumber(value, PG_INT64_MAX, &parameters->before);
 }
 
+/* Read the parameter "from". */
+static bool
+TakeFrom(Parameters *parameters, const char *value)
+{
+	return ParameterParseNumber(value, PG_INT64_MAX, &parameters->from);
+}
+
 /* Read the parameter "after". */
 static bool
 TakeAfter(Parameters *parameters, const char *value)
@@ -150,6 +157,7 @@ static const struct
 	{"minChangeVersion", PARAMETER_MIN_CHANGE, TakeMinChange, "a number that is not negative", PROBLEM_PAGING},
 	{"maxChangeVersion", PARAMETER_MAX_CHANGE, TakeMaxChange, "a number that is not negative", PROBLEM_PAGING},
 	{"before", PARAMETER_BEFORE, TakeBefore, "the number of a version", PROBLEM_ARGUMENT},
+	{"from", PARAMETER_FROM, TakeFrom, "the number of a version", PROBLEM_ARGUMENT},
 	{"after", PARAMETER_AFTER, TakeAfter, NULL, PROBLEM_ARGUMENT},
 	{"type", PARAMETER_TYPE, TakeType, NULL, PROBLEM_ARGUMENT},
 	{"pk", PARAMETER_PK, TakePk, NULL, PROBLEM_ARGUMENT},

@@ -29,6 +29,7 @@
 #define PARAMETER_MAX_CHANGE (1 << 11)
 #define PARAMETER_QUERY (1 << 12)
 #define PARAMETER_SYNTAX (1 << 13)
+#define PARAMETER_FROM (1 << 14)
 
 #define PARAMETERS_PAGING (PARAMETER_OFFSET | PARAMETER_LIMIT | PARAMETER_TOTAL)
 #define PARAMETERS_CHANGES (PARAMETER_MIN_CHANGE | PARAMETER_MAX_CHANGE)
@@ -41,6 +42,7 @@ typedef struct Parameters
 	int64		limit;
 	bool		total;
 	int64		before;
+	int64		from;			/* the number of a version */
 	const char *after;
 	const char *type;
 	const char *pk;

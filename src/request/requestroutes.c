@@ -51,6 +51,8 @@ static const Route routes[] = {
 
 	{{ROUTE_DOCUMENT, "versions"}, METHOD_GET, {"list_versions", 3, {UUIDOID, INT4OID, INT8OID}}, RequestVersionsGet},
 	{{ROUTE_DOCUMENT, "versions", ROUTE_NUMBER}, METHOD_GET, {"get_document", 2, {UUIDOID, INT8OID}}, RequestVersionGet},
+	{{ROUTE_DOCUMENT, "versions", ROUTE_NUMBER, "diff"}, METHOD_GET, {"diff_versions", 3, {UUIDOID, INT8OID, INT8OID}}, RequestVersionDiff},
+	{{ROUTE_DOCUMENT, "changes"}, METHOD_GET, {"change_log", 3, {UUIDOID, INT4OID, INT8OID}}, RequestChangesGet},
 	{{ROUTE_DOCUMENT, "versions", ROUTE_NUMBER, "restore"}, METHOD_POST,
 	{"restore_document", 3, {UUIDOID, INT8OID, INT8OID}}, RequestVersionRestore},
 

@@ -1,6 +1,7 @@
 /*
  * requestversions.c
- *		Requests about versions of documents: lists of them, their texts, and restoring.
+ *		Requests about versions of documents: lists of them, their texts, what changed
+ *		from one to another, and restoring.
  *
  * A document that was deleted still has versions.
  */
@@ -14,7 +15,9 @@
 #include "request/requestanswer.h"
 #include "request/requestparameters.h"
 #include "request/requestversions.h"
+#include "utils/builtins.h"
 #include "utils/json.h"
+#include "verbs/diffs.h"
 #include "verbs/restore.h"
 #include "verbs/versions.h"
 
@@ -99,6 +102,74 @@ RequestVersionGet(RouteCall *call)
 		body = VersionsText(&document, number, call->context);
 	if (body != NULL)
 		RequestAnswerText(call, number, body);
+}
+
+/* Compare a version of a document with the one before, or with the one of a parameter. */
+void
+RequestVersionDiff(RouteCall *call)
+{
+	int64		number = NumberOf(call);
+	Parameters	parameters;
+	VersionedDocument document;
+	Jsonb	   *diff = NULL;
+	MemoryContext saved;
+	char	   *text;
+
+	ParametersReadOnly(call->request, PARAMETER_FROM, &parameters);
+	if ((parameters.given & PARAMETER_FROM) == 0)
+		parameters.from = Max(number - 1, 0);
+	if (Find(call, &document))
+		diff = DiffsOfVersions(&document, parameters.from, number);
+	if (diff == NULL)
+		return;
+	text = JsonbToCString(NULL, &diff->root, VARSIZE(diff));
+	saved = MemoryContextSwitchTo(call->context);
+	ResponseJson(call->response, cstring_to_text(text));
+	MemoryContextSwitchTo(saved);
+}
+
+/* Append what changed with a version to a list, for DiffsLog(). */
+static void
+AppendChange(void *state, const LoggedChange *change)
+{
+	StringInfo	out = state;
+	bool		done = change->state == DIFF_DONE;
+
+	ResponseListItem(out);
+	appendStringInfo(out, "{\"version\": " INT64_FORMAT ", \"oldVersion\": ", change->version.number);
+	if (done)
+		appendStringInfo(out, INT64_FORMAT, change->old_number);
+	else
+		appendStringInfoString(out, "null");
+	appendStringInfo(out, ", \"kind\": \"%s\", \"createdAt\": \"%s\", \"createdBy\": ",
+					 change->version.kind, InstantText(change->version.created_at));
+	escape_json(out, change->version.created_by);
+	appendStringInfo(out, ", \"diffState\": \"%s\", \"diff\": ", DiffStateName(change->state));
+	if (done)
+	{
+		Jsonb	   *diff = DatumGetJsonbP(change->diff);
+
+		(void) JsonbToCString(out, &diff->root, VARSIZE(diff));
+	}
+	else
+		appendStringInfoString(out, "null");
+	appendStringInfoChar(out, '}');
+}
+
+/* List what changed with each version of a document, newest first. */
+void
+RequestChangesGet(RouteCall *call)
+{
+	Parameters	parameters;
+	VersionedDocument document;
+	StringInfoData out;
+
+	ParametersReadOnly(call->request, PARAMETER_LIMIT | PARAMETER_BEFORE, &parameters);
+	if (!Find(call, &document))
+		return;
+	ResponseListBegin(&out, call->context);
+	DiffsLog(&document, parameters.before, parameters.limit, AppendChange, &out);
+	ResponseListEnd(call->response, &out);
 }
 
 /* Refuse a time if the resource keeps no versions. */

@@ -47,6 +47,8 @@ BEGIN
 		'/ed-fi/' || endpoint || '/' || named || pick('/versions', '/Versions') || list,
 		'/ed-fi/' || endpoint || '/' || named || '/versions/' || pick('1', '1', '2', '3', '0', 'x', '99999999999999999999'),
 		'/ed-fi/' || endpoint || '/' || named || '/versions/' || pick('1', '1', '2', 'x') || '/restore',
+		'/ed-fi/' || endpoint || '/' || named || '/versions/' || pick('1', '2', '2', '3', '0', 'x') || '/diff' || pick('', '?from=1', '?from=0', '?from=x', '?from=9223372036854775807', '?before=1'),
+		'/ed-fi/' || endpoint || '/' || named || pick('/changes', '/Changes') || list,
 		'/ed-fi/' || endpoint || '/' || named || '?asOf=' || pick('9999-12-31', '2001-01-01T00:00:00Z', 'x', ''),
 		'/ed-fi/' || endpoint || '/' || named || '/parent',
 		'/ed-fi/' || endpoint || '/' || named || pick('/children', '/ancestors', '/members', '/collections', '/nothing') || list,
