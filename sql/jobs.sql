@@ -192,8 +192,12 @@ CALL dms.run_jobs();
 SELECT count(*) > 0 AS sees FROM dms.Job;
 RESET ROLE;
 
--- Those who listen are told about jobs, if a setting says so.
+-- Those who listen are told about jobs, documents, or both, if a setting says so.
+-- test/t/098_notify.pl listens.
 SET dms.notify = jobs;
+SET dms.notify = documents;
+SET dms.notify = 'all';
+SET dms.notify = versions;
 RESET dms.notify;
 
 -- Owners may have a trigger that refuses rows: nothing is lost without an error.

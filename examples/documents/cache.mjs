@@ -77,15 +77,18 @@ export class Cache {
     }
 }
 
-// Set what a notification of the store is about.  More than a thousand changes are one
-// notification without ids: their values end with their time to live.
+// Set what a notification of the store is about.  It is a hint that anybody can send, so
+// only the id is taken from it, and all else from the store.  Many changes of one
+// transaction are one notification without ids: their values end with their time to live.
 export async function follow(cache, pool, payload) {
-    const { documentId, version, kind } = JSON.parse(payload);
+    const { documentId } = JSON.parse(payload);
 
-    if (kind === 'deleted')
-        await cache.setDeleted(documentId, version);
-    else if (documentId !== undefined)
-        await cache.refresh(pool, documentId);
+    if (documentId === undefined || await cache.refresh(pool, documentId) !== null)
+        return;
+    const { rows } = await pool.query('SELECT version, kind FROM dms.list_versions($1, 1)', [documentId]);
+
+    if (rows[0]?.kind === 'deleted')
+        await cache.setDeleted(documentId, Number(rows[0].version));
 }
 
 async function listen() {

@@ -20,6 +20,7 @@
 #include "document/document.h"
 #include "document/documentcache.h"
 #include "document/history.h"
+#include "document/notices.h"
 #include "document/projection.h"
 #include "engine/session.h"
 #include "engine/snapshot.h"
@@ -145,8 +146,8 @@ CheckEqualities(const Closure *closure, const ClosureType *parents)
 }
 
 /*
- * Write versions of documents whose etags were raised, where versions are kept.  Those
- * in written are left to the caller.
+ * Write versions of documents whose etags were raised, where versions are kept, and tell
+ * those who listen.  Those in written are left to the caller.
  */
 static void
 KeepVersions(const ClosureType *types, const int64 *written, int nwritten)
@@ -157,11 +158,12 @@ KeepVersions(const ClosureType *types, const int64 *written, int nwritten)
 		int64	   *ids;
 		int			n;
 
-		if (!HistoryIsKept(resource) && !DocumentCacheIsStrict())
+		if (!HistoryIsKept(resource) && !DocumentCacheIsStrict() && !NoticesAreOfDocuments())
 			continue;
 		ids = Without(t->ids, t->n, written, nwritten, &n);
 		HistoryAppend(resource, ids, n, HISTORY_CASCADED);
 		DocumentCacheWrite(resource, ids, n);
+		NoticesTellDocuments(resource, ids, n, HistoryKindName(HISTORY_CASCADED), false);
 	}
 }
 
@@ -284,6 +286,8 @@ CascadeBumpType(const ClosureType *type)
 	only.next = NULL;
 	AddChanged(&changed, &only, NULL, 0);
 	DocumentsBump(changed.documents, changed.n);
+	NoticesTellDocuments(ModelCacheFind(type->project, type->resource), type->ids, type->n,
+						 HistoryKindName(HISTORY_CASCADED), false);
 }
 
 /*

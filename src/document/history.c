@@ -203,6 +203,13 @@ HistoryInit(void)
 							 NULL, NULL, NULL);
 }
 
+/* Returns the name of a kind. */
+const char *
+HistoryKindName(HistoryKind kind)
+{
+	return kind_names[kind];
+}
+
 /* Returns true if versions of documents of a resource are kept. */
 bool
 HistoryIsKept(Resource *resource)
@@ -242,7 +249,7 @@ BeginVersions(NewVersions *versions, Resource *resource, int n, HistoryKind kind
 	memset(versions->rows.nulls, false, sizeof(bool) * n * lengthof(version_columns));
 	versions->resource = resource;
 	versions->resource_version = CStringGetTextDatum(resource->model->version);
-	versions->kind = CStringGetTextDatum(kind_names[kind]);
+	versions->kind = CStringGetTextDatum(HistoryKindName(kind));
 	versions->writer = UserWhoWrites();
 	versions->bytes = 0;
 }

@@ -31,6 +31,7 @@ typedef struct HistoryVersion
 } HistoryVersion;
 
 extern void HistoryInit(void);
+extern const char *HistoryKindName(HistoryKind kind);
 extern bool HistoryIsKept(Resource *resource);
 extern void HistoryAppendOne(Resource *resource, const DocumentHeader *header, HistoryKind kind);
 extern void HistoryAppend(Resource *resource, const int64 *ids, int n, HistoryKind kind);

@@ -19,6 +19,7 @@
 #include "catalog/pg_type.h"
 #include "document/document.h"
 #include "document/edges.h"
+#include "document/notices.h"
 #include "document/rowtables.h"
 #include "engine/attempt.h"
 #include "engine/keywrite.h"
@@ -56,6 +57,9 @@ typedef struct Delete
 
 /* From this size on, the size of a deleted subtree is reported. */
 #define REPORTED_SIZE 1000
+
+/* What those who listen are told; a delete is a version of its own, as in the history. */
+#define KIND_DELETED "deleted"
 
 static int	max_delete_size = 0;
 
@@ -296,7 +300,10 @@ DeleteSubtree(const Delete *delete, const Subtree *tree)
 	SnapshotEnd();
 	PreconditionCheck(&delete->precondition, &header);
 	for (const ClosureType *type = ClosureGroup(tree->ids, tree->n); type != NULL; type = type->next)
+	{
 		LockKeyRowsOf(type);
+		NoticesTellDocuments(ModelCacheFind(type->project, type->resource), type->ids, type->n, KIND_DELETED, true);
+	}
 	if (!FAULT_SKIP("subtree_look"))
 		DependentsRefuse(tree);
 	DeleteRows(&attempt);
@@ -366,7 +373,10 @@ RunDelete(const Delete *delete)
 	RefuseAccount(&tree);
 	StatementCheck(RowTablesClear(delete->resource));
 	if (DeleteRow(delete, &header.etag))
+	{
+		NoticesTellDocument(delete->resource, delete->uuid, header.etag + 1, KIND_DELETED);
 		return header.etag;
+	}
 
 	/* The statement found no row with the etag: report why. */
 	SnapshotBegin();

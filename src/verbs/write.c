@@ -16,6 +16,7 @@
 #include "document/edges.h"
 #include "document/generatedid.h"
 #include "document/history.h"
+#include "document/notices.h"
 #include "document/references.h"
 #include "document/referentialids.h"
 #include "document/rows.h"
@@ -54,6 +55,20 @@ WriteLockChildren(Write *write)
 	SnapshotEnd();
 	ReferencesRefuseDescriptors(write->flat);
 	ReferencesRefuse(write->flat);
+}
+
+/*
+ * Do what follows from a version that a document has just got: keep it, cache it, and
+ * tell those who listen.
+ */
+static void
+KeepVersion(const Write *write, const DocumentHeader *header, HistoryKind kind)
+{
+	if (write->restores)
+		kind = HISTORY_RESTORED;
+	HistoryAppendOne(write->resource, header, kind);
+	DocumentCacheWriteOne(write->resource, header);
+	NoticesTellDocument(write->resource, &header->uuid, header->etag, HistoryKindName(kind));
 }
 
 /* Note the result of a write. */
@@ -135,8 +150,7 @@ WriteNew(Write *write)
 	EdgesInsert(header.document_id, write->flat);
 	VerifyEdges(write->resource, header.document_id);
 	AttachWrite(write->resource, &header, &attachment);
-	HistoryAppendOne(write->resource, &header, write->restores ? HISTORY_RESTORED : HISTORY_INSERTED);
-	DocumentCacheWriteOne(write->resource, &header);
+	KeepVersion(write, &header, HISTORY_INSERTED);
 	WriteFinish(write, WRITE_INSERTED, &header);
 	return true;
 }
@@ -215,9 +229,8 @@ WriteBump(Write *write, DocumentHeader *header)
 	VerifyEdges(write->resource, header->document_id);
 	if (!DocumentBump(write->resource, header, write->precondition.match.given))
 		PreconditionRaiseGone(&write->precondition, &header->uuid);
-	HistoryAppendOne(write->resource, header, write->restores ? HISTORY_RESTORED : HISTORY_UPDATED);
+	KeepVersion(write, header, HISTORY_UPDATED);
 	VersionDiffsEnqueue(write->resource, header);
-	DocumentCacheWriteOne(write->resource, header);
 	WriteFinish(write, WRITE_UPDATED, header);
 }
 
