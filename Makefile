@@ -26,44 +26,52 @@ DATA = $(notdir $(wildcard $(TOP)/dms--*.sql))
 # The folders are layers; each may use those above it in this list, which tools/layers
 # checks.
 OBJS = src/dms.o
-OBJS += $(addprefix src/base/,datetime.o decimal.o faults.o gaps.o grow.o ids.o jsonargument.o jsondiff.o jsontree.o \
-	jsontreebuild.o lowercase.o optionlist.o pattern.o referentialid.o report.o sha256.o textdiff.o urn.o uuid.o words.o)
-OBJS += $(addprefix src/engine/,attempt.o cursors.o datums.o foreignkey.o keyaccess.o keyedtable.o keyscan.o \
-	keywrite.o nowait.o ownercode.o restrict.o result.o rowwrite.o safefunction.o session.o snapshot.o statement.o \
-	store.o storedrows.o storerow.o tablewriter.o workershare.o writefacts.o)
-OBJS += $(addprefix src/model/,edgename.o equalpaths.o jsonwrite.o modelcache.o modelsound.o modelstore.o \
-	optionpaths.o resourcemodels.o resourceoptions.o \
-	resourcetypes.o searchvector.o value.o)
-OBJS += $(addprefix src/schema/,apiread.o apiresource.o apischema.o catalog.o conversion.o ddl.o ddltable.o \
-	ddlview.o deploycheck.o deployrecord.o deploytypes.o grants.o jsonschema.o migrationkeys.o migrationloss.o \
-	migrationplan.o migrationsteps.o migrationwork.o modelbind.o modelbuild.o modelcheck.o modelgraph.o modelset.o \
-	modeltables.o naming.o renames.o schemadiff.o searchindex.o)
-OBJS += $(addprefix src/schema/,migrationdocuments.o migrationnames.o migrationviews.o)
-OBJS += $(addprefix src/document/,body.o bodyrules.o changes.o descriptoruris.o document.o documentcache.o edges.o flatten.o generatedid.o history.o identity.o idset.o \
-	identityread.o jobs.o notices.o projection.o reconstitute.o referentialids.o references.o rows.o rowtables.o storedpage.o \
+OBJS += $(addprefix src/base/, \
+	datetime.o decimal.o faults.o gaps.o grow.o ids.o jsonargument.o jsondiff.o jsontree.o \
+	jsontreebuild.o lowercase.o optionlist.o pattern.o referentialid.o report.o sha256.o \
+	textdiff.o urn.o uuid.o words.o)
+OBJS += $(addprefix src/engine/, \
+	attempt.o cursors.o datums.o foreignkey.o keyaccess.o keyedtable.o keyscan.o keywrite.o \
+	nowait.o ownercode.o restrict.o result.o rowwrite.o running.o safefunction.o session.o \
+	snapshot.o statement.o store.o storedrows.o storerow.o tablewriter.o workershare.o \
+	writefacts.o)
+OBJS += $(addprefix src/model/, \
+	edgename.o equalpaths.o jsonwrite.o keyquery.o modelcache.o modelsound.o modelstore.o \
+	optionpaths.o resourcemodels.o resourceoptions.o resourcetypes.o searchvector.o \
+	uniqueoptions.o value.o)
+OBJS += $(addprefix src/schema/, \
+	apiread.o apiresource.o apischema.o catalog.o conversion.o ddl.o ddltable.o ddlview.o \
+	declaredkeys.o deploycheck.o deployrecord.o deploytypes.o grants.o jsonschema.o \
+	migrationdocuments.o migrationkeys.o migrationloss.o migrationnames.o migrationplan.o \
+	migrationsteps.o migrationviews.o migrationwork.o modelbind.o modelbuild.o modelcheck.o \
+	modelgraph.o modelset.o modeltables.o naming.o renames.o schemadiff.o searchindex.o)
+OBJS += $(addprefix src/document/, \
+	body.o bodyrules.o changes.o descriptoruris.o document.o documentcache.o edges.o flatten.o \
+	generatedid.o history.o identity.o identityread.o idset.o jobs.o notices.o projection.o \
+	reconstitute.o references.o referentialids.o rows.o rowtables.o storedpage.o trackedchanges.o \
 	verify.o versiondiffs.o)
-OBJS += $(addprefix src/cascade/,cascade.o cascadeequality.o claim.o closure.o edgesources.o \
-	futurenames.o identitylocks.o identityturns.o locks.o replaceids.o turnstile.o)
-OBJS += $(addprefix src/graph/,accounts.o farends.o looks.o members.o movelock.o nodes.o parents.o \
-	recordkeys.o subtree.o uniquekeys.o unrelated.o walk.o)
-OBJS += $(addprefix src/verbs/,account.o batchkeys.o batchresolve.o delete.o dependents.o diffs.o digests.o filter.o jobcalls.o jobrun.o latest.o resolve.o precondition.o \
-	query.o querysql.o queryterms.o read.o records.o relate.o related.o restore.o search.o uniquevalues.o update.o updatebatch.o \
-	upsert.o versions.o violations.o write.o \
-	writeguard.o writeresult.o)
-OBJS += $(addprefix src/request/,idempotency.o idempotencysql.o request.o requestanswer.o requestbody.o requestchanges.o requestdocument.o requestid.o \
-	requestparameters.o requestparse.o requestquery.o requestrelations.o requestroutes.o requestversions.o \
-	response.o route.o)
-OBJS += $(addprefix src/model/,keyquery.o)
-OBJS += $(addprefix src/document/,trackedchanges.o)
-OBJS += $(addprefix src/cascade/,keychanges.o)
-OBJS += $(addprefix src/engine/,running.o)
-OBJS += $(addprefix src/verbs/,changecursor.o changefeed.o changequery.o readrights.o)
-OBJS += $(addprefix src/admin/,auditscope.o cachemode.o changetracking.o configure.o configureresource.o deploy.o diagram.o introspect.o migrate.o migratedata.o \
-	projector.o rebuildedges.o repair.o repairsql.o retention.o upgrade.o)
-OBJS += $(addprefix src/worker/,launcher.o tasks.o worker.o workerstatus.o)
-
-OBJS += src/model/uniqueoptions.o src/schema/declaredkeys.o src/admin/migratekeys.o
-OBJS += $(addprefix src/verbs/,attach.o ends.o graphdiagram.o)
+OBJS += $(addprefix src/cascade/, \
+	cascade.o cascadeequality.o claim.o closure.o edgesources.o futurenames.o identitylocks.o \
+	identityturns.o keychanges.o locks.o replaceids.o turnstile.o)
+OBJS += $(addprefix src/graph/, \
+	accounts.o farends.o looks.o members.o movelock.o nodes.o parents.o recordkeys.o subtree.o \
+	uniquekeys.o unrelated.o walk.o)
+OBJS += $(addprefix src/verbs/, \
+	account.o attach.o batchkeys.o batchresolve.o changecursor.o changefeed.o changequery.o \
+	delete.o dependents.o diffs.o digests.o ends.o filter.o graphdiagram.o jobcalls.o jobrun.o \
+	latest.o precondition.o query.o querysql.o queryterms.o read.o readrights.o records.o relate.o \
+	related.o resolve.o restore.o search.o uniquevalues.o update.o updatebatch.o upsert.o \
+	versions.o violations.o write.o writeguard.o writeresult.o)
+OBJS += $(addprefix src/request/, \
+	idempotency.o idempotencysql.o request.o requestanswer.o requestbody.o requestchanges.o \
+	requestdocument.o requestid.o requestparameters.o requestparse.o requestquery.o \
+	requestrelations.o requestroutes.o requestversions.o response.o route.o)
+OBJS += $(addprefix src/admin/, \
+	auditscope.o cachemode.o changetracking.o configure.o configureresource.o deploy.o diagram.o \
+	introspect.o migrate.o migratedata.o migratekeys.o projector.o rebuildedges.o repair.o \
+	repairsql.o retention.o upgrade.o)
+OBJS += $(addprefix src/worker/, \
+	launcher.o tasks.o worker.o workerstatus.o)
 
 # Compilers do not create the directories that they write to.
 $(shell mkdir -p $(sort $(dir $(OBJS))))
