@@ -383,7 +383,7 @@ dms_plan_migration(PG_FUNCTION_ARGS)
 		bool		nulls[4] = {false, false, step->sql == NULL, false};
 
 		values[0] = Int32GetDatum(++n);
-		values[1] = CStringGetTextDatum(MigrationPhaseName(step->phase));
+		values[1] = CStringGetTextDatum(MigrationStepPhase(step->phase));
 		if (step->sql != NULL)
 			values[2] = CStringGetTextDatum(step->sql);
 		values[3] = CStringGetTextDatum(step->reason);

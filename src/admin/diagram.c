@@ -110,7 +110,7 @@ TypeWord(const ColumnModel *column)
 		case VALUE_TIMESTAMP:
 			return "timestamptz";
 		default:
-			return DdlColumnType(column);
+			return DdlTableColumnType(column);
 	}
 }
 

@@ -227,7 +227,7 @@ DescribeColumn(ReturnSetInfo *rsinfo, const ResourceModel *model,
 {
 	bool		nullable = !column->required;
 	DescribeRow row = {.part = HoldsValue(column) ? "column" : "key",
-		.table = table,.name = column->name,.type = DdlColumnType(column),
+		.table = table,.name = column->name,.type = DdlTableColumnType(column),
 	.nullable = &nullable,.path = column->path};
 
 	if (column->reference >= 0)
@@ -389,7 +389,7 @@ QueryType(const QueryPathModel *path)
 {
 	ColumnModel value = {.value = {.type = path->type,.max_length = -1,.precision = -1}};
 
-	return path->column < 0 ? "uuid" : DdlColumnType(&value);
+	return path->column < 0 ? "uuid" : DdlTableColumnType(&value);
 }
 
 /* Return a path of a query field. */

@@ -222,7 +222,7 @@ TimeParse(const char *string, int len, TimeADT *time)
 
 /* Read a date and a time.  Without a zone it is UTC, without a time midnight. */
 bool
-InstantParse(const char *string, int len, TimestampTz *instant)
+DateTimeParseInstant(const char *string, int len, TimestampTz *instant)
 {
 	Reader		reader = ReaderOf(string, len);
 	DateADT		date;
@@ -256,11 +256,11 @@ InstantParse(const char *string, int len, TimestampTz *instant)
 	return year >= 1 && year <= 9999;
 }
 
-/* Read a date and a time like InstantParse(), without fractions of seconds. */
+/* Read a date and a time like DateTimeParseInstant(), without fractions of seconds. */
 bool
 DateTimeParse(const char *string, int len, TimestampTz *instant)
 {
-	if (!InstantParse(string, len, instant))
+	if (!DateTimeParseInstant(string, len, instant))
 		return false;
 	*instant -= (*instant % USECS_PER_SEC + USECS_PER_SEC) % USECS_PER_SEC;
 	return true;
@@ -363,7 +363,7 @@ DateTimeText(TimestampTz instant)
 
 /* Returns a point in time as 2025-01-31T07:45:00.000000Z. */
 char *
-InstantText(TimestampTz instant)
+DateTimeInstantText(TimestampTz instant)
 {
 	char text[	DATETIME_SIZE];
 	int			microseconds = (int) ((instant % USECS_PER_SEC + USECS_PER_SEC) % USECS_PER_SEC);

@@ -75,7 +75,7 @@ AppendLower(StringInfo out, const char *s, size_t len)
 
 /* Returns the lower case of a UTF-8 string, terminated by a NUL. */
 char *
-LowerInvariant(const char *s, size_t len)
+LowercaseInvariant(const char *s, size_t len)
 {
 	StringInfoData out;
 	size_t		at = 0;
@@ -112,7 +112,7 @@ dms_lower_invariant(PG_FUNCTION_ARGS)
 	char	   *lower;
 
 	value = pg_server_to_any(value, strlen(value), PG_UTF8);
-	lower = LowerInvariant(value, strlen(value));
+	lower = LowercaseInvariant(value, strlen(value));
 	lower = pg_any_to_server(lower, strlen(lower), PG_UTF8);
 	PG_RETURN_TEXT_P(cstring_to_text(lower));
 }

@@ -7,6 +7,6 @@
 
 #include "postgres.h"
 
-extern char *LowerInvariant(const char *s, size_t len);
+extern char *LowercaseInvariant(const char *s, size_t len);
 
 #endif							/* DMS_LOWERCASE_H */

@@ -138,9 +138,9 @@ CheckEqualities(const Closure *closure, const ClosureType *parents)
 	Problem    *problem = ProblemNew(PROBLEM_CASCADE_EQUALITY);
 
 	for (ClosureType *t = closure->types; t != NULL; t = t->next)
-		CascadeCheckEqualities(t->project, t->resource, t->ids, t->n, problem);
+		CascadeEqualityCheck(t->project, t->resource, t->ids, t->n, problem);
 	for (const ClosureType *t = parents; t != NULL; t = t->next)
-		CascadeCheckEqualities(t->project, t->resource, t->ids, t->n, problem);
+		CascadeEqualityCheck(t->project, t->resource, t->ids, t->n, problem);
 	if (problem->count > 0)
 		ProblemRaise(problem, "change of identity would leave documents whose references contradict each other");
 }

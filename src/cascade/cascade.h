@@ -20,7 +20,7 @@ extern void CascadeBumpType(const ClosureType *type);
 extern void CascadeBump(const int64 *ids, int n);
 
 /* cascadeequality.c */
-extern void CascadeCheckEqualities(const char *project, const char *resource,
-								   const int64 *ids, int n, Problem *problem);
+extern void CascadeEqualityCheck(const char *project, const char *resource,
+								 const int64 *ids, int n, Problem *problem);
 
 #endif							/* DMS_CASCADE_H */

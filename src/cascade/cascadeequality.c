@@ -193,8 +193,8 @@ CheckOne(Resource *resource, int index, Datum ids, Problem *problem)
  * the problem.
  */
 void
-CascadeCheckEqualities(const char *project, const char *resource,
-					   const int64 *ids, int n, Problem *problem)
+CascadeEqualityCheck(const char *project, const char *resource,
+					 const int64 *ids, int n, Problem *problem)
 {
 	Resource   *found;
 	Datum		array;

@@ -122,7 +122,7 @@ FutureValue(FutureNames *names, const ResourceModel *model, int part,
 	if (named == NULL || member >= named->nvalues)
 		return present;
 	value = named->values[member];
-	return identity->lower ? LowerInvariant(value, strlen(value)) : value;
+	return identity->lower ? LowercaseInvariant(value, strlen(value)) : value;
 }
 
 /* Add a follower, given its root row and its present identity. */

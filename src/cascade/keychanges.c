@@ -41,7 +41,7 @@ ReadPart(Resource *resource, const ClosureType *type, int part, int *n)
 	int			first = part * DOCUMENTS_AT_ONCE;
 
 	CHECK_FOR_INTERRUPTS();
-	return TrackedKeysRead(resource, type->ids + first, Min(DOCUMENTS_AT_ONCE, type->n - first), n);
+	return TrackedChangesReadKeys(resource, type->ids + first, Min(DOCUMENTS_AT_ONCE, type->n - first), n);
 }
 
 /* Read the keys of all documents of a type. */
@@ -90,7 +90,7 @@ KeyChangesEnd(KeyChanges *changes)
 
 			SessionBeginPart();
 			keys = ReadPart(resource, changes->type, i, &n);
-			TrackedKeysChanged(resource, changes->keys[i], changes->nkeys[i], keys, n);
+			TrackedChangesNoteKeys(resource, changes->keys[i], changes->nkeys[i], keys, n);
 			SessionEndPart();
 		}
 	}

@@ -23,6 +23,6 @@ extern JNode *BodyParse(const char *text, int len, BodyPurpose purpose,
 extern void BodyCheck(const ResourceModel *model, JNode *body, bool id_missing);
 
 /* bodyrules.c: rules that span more than one value */
-extern void BodyCheckRules(const ResourceModel *model, JNode *body);
+extern void BodyRulesCheck(const ResourceModel *model, JNode *body);
 
 #endif							/* DMS_BODY_H */

@@ -42,8 +42,8 @@ SameValue(const JNode *a, const JNode *b, bool descriptor)
 {
 	Assert(a->text &&b->text);
 	if (descriptor)
-		return strcmp(LowerInvariant(a->text, a->length),
-					  LowerInvariant(b->text, b->length)) == 0;
+		return strcmp(LowercaseInvariant(a->text, a->length),
+					  LowercaseInvariant(b->text, b->length)) == 0;
 	return strcmp(a->text, b->text) == 0;
 }
 
@@ -151,7 +151,7 @@ KeyOf(JNode *element, char **members, int nmembers)
 		else
 		{
 			const char *text = IsDescriptorPath(members[i]) ?
-			LowerInvariant(value->text, value->length) : value->text;
+			LowercaseInvariant(value->text, value->length) : value->text;
 
 			appendStringInfo(&key, "%zu:%s;", strlen(text), text);
 		}
@@ -280,7 +280,7 @@ EndStage(Problem *problem)
 
 /* Check all rules, on a body in canonical form. */
 void
-BodyCheckRules(const ResourceModel *model, JNode *body)
+BodyRulesCheck(const ResourceModel *model, JNode *body)
 {
 	Problem    *problem = ProblemNew(PROBLEM_BODY_NOT_VALID);
 

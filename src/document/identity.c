@@ -23,7 +23,7 @@ IdentityText(const JNode *node, bool lower)
 				(errcode(ERRCODE_DATA_CORRUPTED),
 				 errmsg("document has no value where its model has a part of an identity")));
 	if (lower)
-		return LowerInvariant(node->text, node->length);
+		return LowercaseInvariant(node->text, node->length);
 	return unconstify(char *, node->text);
 }
 

@@ -80,7 +80,7 @@ TakeRow(const ResourceModel *model, const Datum *values, const bool *nulls,
 		}
 		identity->values[i] = ValueFromDatum(values[i + 1], projection->values[i].type);
 		if (projection->values[i].lower)
-			identity->values[i] = LowerInvariant(identity->values[i], strlen(identity->values[i]));
+			identity->values[i] = LowercaseInvariant(identity->values[i], strlen(identity->values[i]));
 	}
 	if (identity->complete)
 		IdentityHash(model, identity->values, &identity->primary, &identity->alias);

@@ -89,7 +89,7 @@ CompareKeys(const void *a, const void *b)
 
 /* Read the keys of documents of a resource in a new snapshot, in ascending order of the documents. */
 DocumentKey *
-TrackedKeysRead(Resource *resource, const int64 *ids, int n, int *found)
+TrackedChangesReadKeys(Resource *resource, const int64 *ids, int n, int *found)
 {
 	static const Oid types[] = {INT8OID, TEXTOID, UUIDOID, UUIDOID};
 	Datum		values[] = {DatumInt8Array(n, ids)};
@@ -184,8 +184,8 @@ AddRow(StoredRows *rows, const DocumentHeader *header, int32 type_id, int64 vers
  * both lists of keys are in ascending order of the documents.
  */
 void
-TrackedKeysChanged(Resource *resource, const DocumentKey *before, int nbefore,
-				   const DocumentKey *after, int nafter)
+TrackedChangesNoteKeys(Resource *resource, const DocumentKey *before, int nbefore,
+					   const DocumentKey *after, int nafter)
 {
 	int64	   *ids = palloc_extended(sizeof(int64) * Max(nafter, 1), MCXT_ALLOC_HUGE);
 	int64		version = ChangesVersion() + 1;

@@ -21,9 +21,9 @@ typedef struct DocumentKey
 	pg_uuid_t	alias;
 } DocumentKey;
 
-extern DocumentKey *TrackedKeysRead(Resource *resource, const int64 *ids, int n, int *found);
-extern void TrackedKeysChanged(Resource *resource, const DocumentKey *before, int nbefore,
-							   const DocumentKey *after, int nafter);
+extern DocumentKey *TrackedChangesReadKeys(Resource *resource, const int64 *ids, int n, int *found);
+extern void TrackedChangesNoteKeys(Resource *resource, const DocumentKey *before, int nbefore,
+								   const DocumentKey *after, int nafter);
 extern void TrackedChangesTrigger(bool tracked);
 extern int64 TrackedChangesPurgeable(int64 newest, Datum older_than);
 extern int64 TrackedChangesPurge(int64 through);

@@ -72,14 +72,14 @@ static Statement forget =
 
 /* Returns the id of a version, which can be a part of URLs and of keys. */
 char *
-VersionId(const pg_uuid_t *uuid, int64 number)
+VersionDiffsId(const pg_uuid_t *uuid, int64 number)
 {
 	return psprintf("%s@" INT64_FORMAT, UuidText(uuid), number);
 }
 
 /* Take the id of a version apart; returns false if it is none. */
 bool
-VersionIdParse(const char *id, pg_uuid_t *uuid, int64 *number)
+VersionDiffsParseId(const char *id, pg_uuid_t *uuid, int64 *number)
 {
 	const char *at = strchr(id, '@');
 	char	   *end;
@@ -107,8 +107,8 @@ VersionDiffsEnqueue(Resource *resource, const DocumentHeader *header)
 		return;
 	job.payload = DirectFunctionCall1(jsonb_in, CStringGetDatum(
 																psprintf("{\"documentId\":\"%s\",\"oldVersionId\":\"%s\",\"newVersionId\":\"%s\"}",
-																		 UuidText(&header->uuid), VersionId(&header->uuid, header->etag - 1),
-																		 VersionId(&header->uuid, header->etag))));
+																		 UuidText(&header->uuid), VersionDiffsId(&header->uuid, header->etag - 1),
+																		 VersionDiffsId(&header->uuid, header->etag))));
 	(void) JobsEnqueue(&job);
 }
 

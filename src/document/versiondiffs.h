@@ -20,8 +20,8 @@ typedef struct StoredDiff
 	Datum		diff;			/* jsonb */
 } StoredDiff;
 
-extern char *VersionId(const pg_uuid_t *uuid, int64 number);
-extern bool VersionIdParse(const char *id, pg_uuid_t *uuid, int64 *number);
+extern char *VersionDiffsId(const pg_uuid_t *uuid, int64 number);
+extern bool VersionDiffsParseId(const char *id, pg_uuid_t *uuid, int64 *number);
 extern void VersionDiffsEnqueue(Resource *resource, const DocumentHeader *header);
 extern Jsonb *VersionDiffOf(const text *old_text, const text *new_text);
 extern bool VersionDiffsInsert(const pg_uuid_t *uuid, int64 old_number, int64 new_number, Datum diff);

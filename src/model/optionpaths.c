@@ -78,7 +78,7 @@ OptionPathsTake(JsonbValue *value)
 
 /* Find an option; returns false if it is not set. */
 bool
-OptionFind(Jsonb *options, const char *key, JsonbValue *value)
+OptionPathFind(Jsonb *options, const char *key, JsonbValue *value)
 {
 	return JB_ROOT_IS_OBJECT(options) &&
 		getKeyJsonValueFromContainer(&options->root, key, strlen(key), value) != NULL;
@@ -110,7 +110,7 @@ OptionPathColumn(Jsonb *options, const char *key, const ResourceModel *model)
 {
 	JsonbValue	value;
 
-	return OptionFind(options, key, &value) ? FindColumn(&value, model) : -1;
+	return OptionPathFind(options, key, &value) ? FindColumn(&value, model) : -1;
 }
 
 /*
@@ -123,7 +123,7 @@ OptionPathColumns(Jsonb *options, const char *key, const ResourceModel *model, i
 {
 	JsonbValue	value;
 	JsonbValue	paths[OPTION_MAX_PATHS + 1];
-	int			n = OptionFind(options, key, &value) ? ReadArray(&value, paths) : 0;
+	int			n = OptionPathFind(options, key, &value) ? ReadArray(&value, paths) : 0;
 
 	if (n > OPTION_MAX_PATHS)
 		return 0;
@@ -195,13 +195,13 @@ OptionPathsCheck(Jsonb *options, const ResourceModel *model, OptionFault fault, 
 {
 	JsonbValue	value;
 
-	if (OptionFind(options, OPTION_GENERATED_ID, &value))
+	if (OptionPathFind(options, OPTION_GENERATED_ID, &value))
 		CheckGeneratedId(&value, model, fault, arg);
-	if (OptionFind(options, OPTION_TITLE, &value))
+	if (OptionPathFind(options, OPTION_TITLE, &value))
 		CheckPath(&value, OPTION_TITLE, model, fault, arg);
-	if (OptionFind(options, OPTION_CONTENT, &value))
+	if (OptionPathFind(options, OPTION_CONTENT, &value))
 		CheckPath(&value, OPTION_CONTENT, model, fault, arg);
-	if (OptionFind(options, OPTION_SEARCH, &value))
+	if (OptionPathFind(options, OPTION_SEARCH, &value))
 		CheckSearch(&value, model, fault, arg);
 }
 

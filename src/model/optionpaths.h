@@ -20,7 +20,7 @@ typedef void (*OptionFault) (void *arg, const char *option, const char *message)
 
 extern bool OptionPathTake(JsonbValue *value);
 extern bool OptionPathsTake(JsonbValue *value);
-extern bool OptionFind(Jsonb *options, const char *key, JsonbValue *value);
+extern bool OptionPathFind(Jsonb *options, const char *key, JsonbValue *value);
 extern int	OptionPathColumn(Jsonb *options, const char *key, const ResourceModel *model);
 extern int	OptionPathColumns(Jsonb *options, const char *key, const ResourceModel *model, int *columns);
 extern void OptionPathsCheck(Jsonb *options, const ResourceModel *model, OptionFault fault, void *arg);

@@ -151,9 +151,9 @@ static const OptionRule rules[] = {
 	{OPTION_TITLE, OptionPathTake, "a path, such as \"$.title\""},
 	{OPTION_CONTENT, OptionPathTake, "a path, such as \"$.content\""},
 	{OPTION_SEARCH, OptionPathsTake, "an array of 1 to 16 different paths, such as [\"$.title\"]"},
-	{OPTION_SEARCH_CONFIGURATION, SearchConfigurationTake,
+	{OPTION_SEARCH_CONFIGURATION, SearchVectorTakeConfiguration,
 	"the name of a text search configuration, with its schema unless that is pg_catalog"},
-	{OPTION_SEARCH_INDEX, SearchIndexTake, "a name of at most 63 bytes"},
+	{OPTION_SEARCH_INDEX, SearchVectorTakeIndex, "a name of at most 63 bytes"},
 	{OPTION_ACCOUNT, TakeAccount, "\"optional\", \"required\" or \"self\""},
 	{OPTION_RESOURCE_TYPE, TakeResourceType, "1 to 513 ASCII letters, digits, \".\" and \"-\""},
 	{OPTION_UNIQUE_KEYS, UniqueOptionsTake, "an array of paths"},
@@ -209,7 +209,7 @@ ResourceOptionsKeepHistory(Jsonb *options)
 {
 	JsonbValue	value;
 
-	return OptionFind(options, OPTION_HISTORY, &value) && value.type == jbvBool && value.val.boolean;
+	return OptionPathFind(options, OPTION_HISTORY, &value) && value.type == jbvBool && value.val.boolean;
 }
 
 /* Returns the name of a resource in URNs that options give it; NULL if they do not. */
@@ -218,7 +218,7 @@ ResourceOptionsType(Jsonb *options)
 {
 	JsonbValue	value;
 
-	if (!OptionFind(options, OPTION_RESOURCE_TYPE, &value) || !TakeResourceType(&value))
+	if (!OptionPathFind(options, OPTION_RESOURCE_TYPE, &value) || !TakeResourceType(&value))
 		return NULL;
 	return pnstrdup(value.val.string.val, value.val.string.len);
 }
@@ -229,7 +229,7 @@ GeneratedProperty(Jsonb *options, MemoryContext context)
 {
 	JsonbValue	path;
 
-	if (!OptionFind(options, OPTION_GENERATED_ID, &path))
+	if (!OptionPathFind(options, OPTION_GENERATED_ID, &path))
 		return NULL;
 	return MemoryContextStrdup(context, pnstrdup(path.val.string.val + 2, path.val.string.len - 2));
 }
@@ -275,13 +275,13 @@ ReadOptions(const Resource *resource, ResourceOptions *options)
 	if (stored == NULL || !JB_ROOT_IS_OBJECT(stored))
 		return;
 	options->history = ResourceOptionsKeepHistory(stored);
-	options->history_admin = OptionFind(stored, OPTION_HISTORY_LEVEL, &value) && !IsString(&value, LEVEL_READER);
-	if (OptionFind(stored, OPTION_ACCOUNT, &value))
+	options->history_admin = OptionPathFind(stored, OPTION_HISTORY_LEVEL, &value) && !IsString(&value, LEVEL_READER);
+	if (OptionPathFind(stored, OPTION_ACCOUNT, &value))
 		options->account = IsString(&value, "self") ? ACCOUNT_SELF :
 			IsString(&value, "required") ? ACCOUNT_REQUIRED : ACCOUNT_OPTIONAL;
 	options->unique_columns = UniqueOptionsRead(stored, resource->model, resource->context, &options->nunique);
 	ReadPaths(resource, stored, options);
-	if (OptionFind(stored, OPTION_DIFF, &value))
+	if (OptionPathFind(stored, OPTION_DIFF, &value))
 		options->diff_queue = QueueOf(&value);
 }
 

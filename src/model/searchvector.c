@@ -38,7 +38,7 @@ SplitName(const char *text, char **schema, char **name)
 
 /* Take the name of a text search configuration that exists. */
 bool
-SearchConfigurationTake(JsonbValue *value)
+SearchVectorTakeConfiguration(JsonbValue *value)
 {
 	char	   *schema;
 	char	   *name;
@@ -56,7 +56,7 @@ SearchConfigurationTake(JsonbValue *value)
 
 /* Take the name of an index. */
 bool
-SearchIndexTake(JsonbValue *value)
+SearchVectorTakeIndex(JsonbValue *value)
 {
 	return value->type == jbvString && value->val.string.len > 0 && value->val.string.len < NAMEDATALEN;
 }
@@ -75,7 +75,7 @@ SearchVectorRead(Jsonb *options, const ResourceModel *model, SearchVector *vecto
 		OptionPathColumns(options, OPTION_SEARCH, model, vector->columns);
 	if (vector->ncolumns == 0)
 		return;
-	if (OptionFind(options, OPTION_SEARCH_CONFIGURATION, &value) && value.type == jbvString)
+	if (OptionPathFind(options, OPTION_SEARCH_CONFIGURATION, &value) && value.type == jbvString)
 		text = pnstrdup(value.val.string.val, value.val.string.len);
 
 	if (!SplitName(text, &schema, &name))

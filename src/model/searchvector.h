@@ -20,8 +20,8 @@ typedef struct SearchVector
 	char	   *configuration;	/* as SQL, a value of type regconfig */
 } SearchVector;
 
-extern bool SearchConfigurationTake(JsonbValue *value);
-extern bool SearchIndexTake(JsonbValue *value);
+extern bool SearchVectorTakeConfiguration(JsonbValue *value);
+extern bool SearchVectorTakeIndex(JsonbValue *value);
 extern void SearchVectorRead(Jsonb *options, const ResourceModel *model, SearchVector *vector);
 extern char *SearchVectorSql(const SearchVector *vector, const ResourceModel *model, const char *prefix);
 

@@ -64,7 +64,7 @@ UniqueOptionsPaths(Jsonb *options)
 	JsonbIterator *iterator;
 	JsonbIteratorToken token;
 
-	if (!OptionFind(options, OPTION_UNIQUE_KEYS, &value) || !UniqueOptionsTake(&value))
+	if (!OptionPathFind(options, OPTION_UNIQUE_KEYS, &value) || !UniqueOptionsTake(&value))
 		return NIL;
 	iterator = JsonbIteratorInit(value.val.binary.data);
 	while ((token = JsonbIteratorNext(&iterator, &value, true)) != WJB_DONE)

@@ -81,7 +81,7 @@ AnswerList(RouteCall *call, const ChangeList *list)
 	ChangePage	page;
 	StringInfoData out;
 
-	ParametersReadOnly(call->request, PARAMETERS_PAGING | PARAMETERS_CHANGES, &parameters);
+	RequestParametersReadOnly(call->request, PARAMETERS_PAGING | PARAMETERS_CHANGES, &parameters);
 	page.min_version = parameters.range.min;
 	page.max_version = parameters.range.has_max ? parameters.range.max : PG_INT64_MAX;
 	page.limit = parameters.limit;

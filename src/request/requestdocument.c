@@ -67,7 +67,7 @@ RequestDocumentGet(RouteCall *call)
 
 	if (call->request->parameters != NIL || call->request->query_malformed)
 	{
-		ParametersRead(call->request, PARAMETER_AS_OF, &parameters);
+		RequestParametersRead(call->request, PARAMETER_AS_OF, &parameters);
 		if (parameters.given != 0)
 		{
 			RequestVersionAsOf(call, parameters.as_of);

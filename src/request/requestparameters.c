@@ -17,7 +17,7 @@ typedef bool (*ParameterTake) (Parameters *parameters, const char *value);
 
 /* Read a number from 0 to max; returns false if it is none. */
 bool
-ParameterParseNumber(const char *value, int64 max, int64 *number)
+RequestParameterNumber(const char *value, int64 max, int64 *number)
 {
 	size_t		len = strlen(value);
 
@@ -32,14 +32,14 @@ ParameterParseNumber(const char *value, int64 max, int64 *number)
 static bool
 TakeOffset(Parameters *parameters, const char *value)
 {
-	return ParameterParseNumber(value, PG_INT64_MAX, &parameters->offset);
+	return RequestParameterNumber(value, PG_INT64_MAX, &parameters->offset);
 }
 
 /* Read the parameter "limit". */
 static bool
 TakeLimit(Parameters *parameters, const char *value)
 {
-	return ParameterParseNumber(value, PARAMETER_MAX_LIMIT, &parameters->limit);
+	return RequestParameterNumber(value, PARAMETER_MAX_LIMIT, &parameters->limit);
 }
 
 /* Read the parameter "totalCount". */
@@ -54,14 +54,14 @@ TakeTotal(Parameters *parameters, const char *value)
 static bool
 TakeBefore(Parameters *parameters, const char *value)
 {
-	return ParameterParseNumber(value, PG_INT64_MAX, &parameters->before);
+	return RequestParameterNumber(value, PG_INT64_MAX, &parameters->before);
 }
 
 /* Read the parameter "from". */
 static bool
 TakeFrom(Parameters *parameters, const char *value)
 {
-	return ParameterParseNumber(value, PG_INT64_MAX, &parameters->from);
+	return RequestParameterNumber(value, PG_INT64_MAX, &parameters->from);
 }
 
 /* Read the parameter "after". */
@@ -108,14 +108,14 @@ TakeIndex(Parameters *parameters, const char *value)
 static bool
 TakeAsOf(Parameters *parameters, const char *value)
 {
-	return InstantParse(value, (int) strlen(value), &parameters->as_of);
+	return DateTimeParseInstant(value, (int) strlen(value), &parameters->as_of);
 }
 
 /* Read the parameter "minChangeVersion". */
 static bool
 TakeMinChange(Parameters *parameters, const char *value)
 {
-	return ParameterParseNumber(value, PG_INT64_MAX, &parameters->range.min);
+	return RequestParameterNumber(value, PG_INT64_MAX, &parameters->range.min);
 }
 
 /* Read the parameter "maxChangeVersion". */
@@ -123,7 +123,7 @@ static bool
 TakeMaxChange(Parameters *parameters, const char *value)
 {
 	parameters->range.has_max = true;
-	return ParameterParseNumber(value, PG_INT64_MAX, &parameters->range.max);
+	return RequestParameterNumber(value, PG_INT64_MAX, &parameters->range.max);
 }
 
 /* Read the parameter "q". */
@@ -180,7 +180,7 @@ Find(const char *name, int taken)
 
 /* Returns true if a route that takes these parameters takes one of this name. */
 bool
-ParameterIsTaken(const char *name, int taken)
+RequestParameterIsTaken(const char *name, int taken)
 {
 	return Find(name, taken) >= 0;
 }
@@ -238,7 +238,7 @@ IsNone(int parameter, const char *value)
 
 /* Read the parameters that a route takes.  Others are left to the caller. */
 void
-ParametersRead(const Request *request, int taken, Parameters *parameters)
+RequestParametersRead(const Request *request, int taken, Parameters *parameters)
 {
 	Faults		faults = {0};
 	ListCell   *cell;
@@ -265,25 +265,25 @@ ParametersRead(const Request *request, int taken, Parameters *parameters)
 
 /* Returns the range of changes that parameters ask for; NULL if they ask for none. */
 const ChangeRange *
-ParametersRange(const Parameters *parameters)
+RequestParametersRange(const Parameters *parameters)
 {
 	return (parameters->given & PARAMETERS_CHANGES) != 0 ? &parameters->range : NULL;
 }
 
 /* Read the parameters that a route takes, and refuse all others. */
 void
-ParametersReadOnly(const Request *request, int taken, Parameters *parameters)
+RequestParametersReadOnly(const Request *request, int taken, Parameters *parameters)
 {
 	Problem    *problem = ProblemNew(PROBLEM_QUERY_FIELD);
 	ListCell   *cell;
 
-	ParametersRead(request, taken, parameters);
+	RequestParametersRead(request, taken, parameters);
 	problem->detail = "The query has parameters that this path does not take.";
 	foreach(cell, request->parameters)
 	{
 		const QueryParameter *given = lfirst(cell);
 
-		if (!ParameterIsTaken(given->name, taken))
+		if (!RequestParameterIsTaken(given->name, taken))
 			ProblemNote(problem, "There is no parameter \"%s\".", given->name);
 	}
 	if (problem->count > 0)

@@ -54,10 +54,10 @@ typedef struct Parameters
 	bool		web;			/* its syntax */
 } Parameters;
 
-extern void ParametersRead(const Request *request, int taken, Parameters *parameters);
-extern void ParametersReadOnly(const Request *request, int taken, Parameters *parameters);
-extern bool ParameterParseNumber(const char *value, int64 max, int64 *number);
-extern const ChangeRange *ParametersRange(const Parameters *parameters);
-extern bool ParameterIsTaken(const char *name, int taken);
+extern void RequestParametersRead(const Request *request, int taken, Parameters *parameters);
+extern void RequestParametersReadOnly(const Request *request, int taken, Parameters *parameters);
+extern bool RequestParameterNumber(const char *value, int64 max, int64 *number);
+extern const ChangeRange *RequestParametersRange(const Parameters *parameters);
+extern bool RequestParameterIsTaken(const char *name, int taken);
 
 #endif							/* DMS_REQUESTPARAMETERS_H */

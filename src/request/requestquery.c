@@ -61,7 +61,7 @@ FiltersOf(const Request *request)
 		const QueryParameter *given = lfirst(cell);
 
 		CHECK_FOR_INTERRUPTS();
-		if (!ParameterIsTaken(given->name, QUERY_PARAMETERS) &&
+		if (!RequestParameterIsTaken(given->name, QUERY_PARAMETERS) &&
 			!WasBefore(request, foreach_current_index(cell), given->name))
 			AddValues(filters, request, given->name);
 	}
@@ -85,10 +85,10 @@ IsSearch(const Request *request, const ResourceModel *model)
 	ListCell   *cell;
 
 	for (int i = 0; i < model->nqueries; i++)
-		if (ParameterIsTaken(model->queries[i].name, PARAMETER_QUERY))
+		if (RequestParameterIsTaken(model->queries[i].name, PARAMETER_QUERY))
 			return false;
 	foreach(cell, request->parameters)
-		if (ParameterIsTaken(((QueryParameter *) lfirst(cell))->name, PARAMETER_QUERY))
+		if (RequestParameterIsTaken(((QueryParameter *) lfirst(cell))->name, PARAMETER_QUERY))
 		return true;
 	return false;
 }
@@ -101,7 +101,7 @@ SearchDocuments(RouteCall *call)
 	StringInfoData out;
 	Parameters	parameters;
 
-	ParametersReadOnly(call->request, PARAMETERS_PAGING | PARAMETER_QUERY | PARAMETER_SYNTAX, &parameters);
+	RequestParametersReadOnly(call->request, PARAMETERS_PAGING | PARAMETER_QUERY | PARAMETER_SYNTAX, &parameters);
 	if (!SearchIsConfigured(search.resource))
 		ReportError(PROBLEM_ARGUMENT, NULL, "%s cannot be searched.", search.resource->model->resource);
 	search.query = parameters.query;
@@ -124,10 +124,10 @@ QueryDocuments(RouteCall *call)
 	DocumentQuery *query;
 	int			n;
 
-	ParametersRead(request, QUERY_PARAMETERS, &parameters);
+	RequestParametersRead(request, QUERY_PARAMETERS, &parameters);
 	filters = FiltersRead(call->resource->model, FiltersOf(request), FILTER_IDS_LENIENT, &n);
 	ResponseListBegin(&out, call->context);
-	query = QueryMake(call->resource, filters, n, ParametersRange(&parameters));
+	query = QueryMake(call->resource, filters, n, RequestParametersRange(&parameters));
 	ReadPage(call->resource, query, 0, parameters.limit, parameters.offset, AppendDocument, &out);
 	if (parameters.total)
 		ResponseHeader(call->response, "Total-Count", psprintf(INT64_FORMAT, QueryCount(query)));

@@ -217,7 +217,7 @@ AnswerList(RouteCall *call, const RelatedList *list)
 		ResponseListItem(&out);
 		appendStringInfo(&out, "{\"urn\": \"%s\", \"id\": \"%s\", \"createdAt\": \"%s\"}",
 						 NodeUrn(document->type, &document->uuid), UuidText(&document->uuid),
-						 InstantText(document->created));
+						 DateTimeInstantText(document->created));
 	}
 	ResponseListEnd(call->response, &out);
 }
@@ -231,7 +231,7 @@ AnswerFarEnds(RouteCall *call, const FarEndTable *table, const pg_uuid_t *uuid)
 	RelatedList list = {0};
 	pg_uuid_t	after;
 
-	ParametersReadOnly(call->request, PARAMETER_LIMIT | PARAMETER_AFTER | PARAMETER_TYPE, &parameters);
+	RequestParametersReadOnly(call->request, PARAMETER_LIMIT | PARAMETER_AFTER | PARAMETER_TYPE, &parameters);
 	page.limit = parameters.limit;
 	page.type = parameters.type;
 	if (parameters.after != NULL)
@@ -267,7 +267,7 @@ RequestAncestorsGet(RouteCall *call)
 	Parameters	parameters;
 	RelatedList list = {0};
 
-	ParametersReadOnly(call->request, 0, &parameters);
+	RequestParametersReadOnly(call->request, 0, &parameters);
 	if (!IsHere(call))
 		return;
 	RelatedAncestors(&call->uuid, &list);
@@ -281,7 +281,7 @@ RequestCollectionsGet(RouteCall *call)
 	Parameters	parameters;
 	RelatedList list = {0};
 
-	ParametersReadOnly(call->request, 0, &parameters);
+	RequestParametersReadOnly(call->request, 0, &parameters);
 	if (!IsHere(call))
 		return;
 	RelatedCollections(&call->uuid, &list);
@@ -374,8 +374,8 @@ RequestRecordsGet(RouteCall *call)
 	RecordQuery query;
 	StringInfoData out;
 
-	ParametersReadOnly(call->request, PARAMETER_LIMIT | PARAMETER_AFTER | PARAMETER_PK | PARAMETER_SK | PARAMETER_INDEX,
-					   &parameters);
+	RequestParametersReadOnly(call->request, PARAMETER_LIMIT | PARAMETER_AFTER | PARAMETER_PK | PARAMETER_SK | PARAMETER_INDEX,
+							  &parameters);
 	if (parameters.pk == NULL)
 		ReportError(PROBLEM_ARGUMENT, NULL, "pk is required.");
 	query.pk = parameters.pk;

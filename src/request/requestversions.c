@@ -30,7 +30,7 @@ NumberOf(const RouteCall *call)
 	const char *given = call->request->segments[4];
 	int64		number;
 
-	if (!ParameterParseNumber(given, PG_INT64_MAX, &number))
+	if (!RequestParameterNumber(given, PG_INT64_MAX, &number))
 		ReportError(PROBLEM_ARGUMENT, NULL, "\"%s\" is not the number of a version.", given);
 	return number;
 }
@@ -51,7 +51,7 @@ AppendVersion(void *state, const ListedVersion *version, const pg_uuid_t *uuid)
 
 	ResponseListItem(out);
 	appendStringInfo(out, "{\"version\": " INT64_FORMAT ", \"versionId\": \"%s\", \"kind\": \"%s\", \"createdAt\": \"%s\", \"createdBy\": ",
-					 version->number, VersionsId(uuid, version->number), version->kind, InstantText(version->created_at));
+					 version->number, VersionsId(uuid, version->number), version->kind, DateTimeInstantText(version->created_at));
 	escape_json(out, version->created_by);
 	appendStringInfoString(out, ", \"resourceVersion\": ");
 	escape_json(out, version->resource_version);
@@ -82,7 +82,7 @@ RequestVersionsGet(RouteCall *call)
 	VersionedDocument document;
 	VersionList list = {.uuid = &call->uuid};
 
-	ParametersReadOnly(call->request, PARAMETER_LIMIT | PARAMETER_BEFORE, &parameters);
+	RequestParametersReadOnly(call->request, PARAMETER_LIMIT | PARAMETER_BEFORE, &parameters);
 	if (!Find(call, &document))
 		return;
 	ResponseListBegin(&list.out, call->context);
@@ -115,7 +115,7 @@ RequestVersionDiff(RouteCall *call)
 	MemoryContext saved;
 	char	   *text;
 
-	ParametersReadOnly(call->request, PARAMETER_FROM, &parameters);
+	RequestParametersReadOnly(call->request, PARAMETER_FROM, &parameters);
 	if ((parameters.given & PARAMETER_FROM) == 0)
 		parameters.from = Max(number - 1, 0);
 	if (Find(call, &document))
@@ -142,7 +142,7 @@ AppendChange(void *state, const LoggedChange *change)
 	else
 		appendStringInfoString(out, "null");
 	appendStringInfo(out, ", \"kind\": \"%s\", \"createdAt\": \"%s\", \"createdBy\": ",
-					 change->version.kind, InstantText(change->version.created_at));
+					 change->version.kind, DateTimeInstantText(change->version.created_at));
 	escape_json(out, change->version.created_by);
 	appendStringInfo(out, ", \"diffState\": \"%s\", \"diff\": ", DiffStateName(change->state));
 	if (done)
@@ -164,7 +164,7 @@ RequestChangesGet(RouteCall *call)
 	VersionedDocument document;
 	StringInfoData out;
 
-	ParametersReadOnly(call->request, PARAMETER_LIMIT | PARAMETER_BEFORE, &parameters);
+	RequestParametersReadOnly(call->request, PARAMETER_LIMIT | PARAMETER_BEFORE, &parameters);
 	if (!Find(call, &document))
 		return;
 	ResponseListBegin(&out, call->context);

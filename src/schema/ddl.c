@@ -135,11 +135,11 @@ WriteTable(Writer *writer, const DdlTable *table)
 	initStringInfo(&body);
 	appendStringInfo(&body, "CREATE TABLE %s (", DdlTableName(table));
 	for (int i = 0; i < table->ncolumns; i++)
-		appendStringInfo(&body, "%s\n\t%s", i > 0 ? "," : "", DdlColumnSql(&table->columns[i]));
+		appendStringInfo(&body, "%s\n\t%s", i > 0 ? "," : "", DdlTableColumnSql(&table->columns[i]));
 	for (int i = 0; i < table->nkeys; i++)
 	{
 		const DdlKey *key = &table->keys[i];
-		const char *sql = DdlKeySql(table, key);
+		const char *sql = DdlTableKeySql(table, key);
 
 		CountKey(writer, table, key);
 		if (key->kind != KEY_FOREIGN || IsCreated(writer, key->target_schema, key->target_table))
@@ -169,7 +169,7 @@ WriteIndexes(Writer *writer, const DdlTable *table)
 
 		ReserveName(writer, table->schema, index->name,
 					psprintf("the index of %s for %s", table->title, column->comment));
-		Emit(writer, DdlIndexSql(DdlTableName(table), column->name, index, index->name, false));
+		Emit(writer, DdlTableIndexSql(DdlTableName(table), column->name, index, index->name, false));
 		writer->plan->indexes++;
 	}
 }
@@ -568,8 +568,8 @@ PlanMissingIndex(List *statements, const TableModel *table, const DdlIndex *inde
 			return statements;
 		statements = lappend(statements, DdlStatementNew(psprintf("DROP INDEX %s", Qualified(table->schema, index->name))));
 	}
-	return lappend(statements, DdlStatementNew(DdlIndexSql(name, table->columns[index->column].name, index,
-														   index->name, false)));
+	return lappend(statements, DdlStatementNew(DdlTableIndexSql(name, table->columns[index->column].name, index,
+																index->name, false)));
 }
 
 /* Plan the indexes that the tables of a stored model need by the rules of today, and do not have. */

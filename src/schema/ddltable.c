@@ -20,7 +20,7 @@
 
 /* A column's type as SQL. */
 const char *
-DdlColumnType(const ColumnModel *column)
+DdlTableColumnType(const ColumnModel *column)
 {
 	const ValueModel *value = &column->value;
 
@@ -231,7 +231,7 @@ AddColumns(DdlTable *table, const TableModel *source)
 	for (int i = 0; i < source->ncolumns; i++)
 	{
 		table->columns[i].name = source->columns[i].name;
-		table->columns[i].type = DdlColumnType(&source->columns[i]);
+		table->columns[i].type = DdlTableColumnType(&source->columns[i]);
 		table->columns[i].required = source->columns[i].required;
 		table->columns[i].comment = ColumnComment(source, i);
 	}
@@ -306,7 +306,7 @@ DdlTableName(const DdlTable *table)
 
 /* A column as in CREATE TABLE. */
 char *
-DdlColumnSql(const DdlColumn *column)
+DdlTableColumnSql(const DdlColumn *column)
 {
 	return psprintf("%s %s%s", quote_identifier(column->name), column->type, column->required ? " NOT NULL" : "");
 }
@@ -316,7 +316,7 @@ DdlColumnSql(const DdlColumn *column)
  * documents may swap values within one statement.
  */
 char *
-DdlKeySql(const DdlTable *table, const DdlKey *key)
+DdlTableKeySql(const DdlTable *table, const DdlKey *key)
 {
 	StringInfoData sql;
 
@@ -338,7 +338,7 @@ DdlKeySql(const DdlTable *table, const DdlKey *key)
 
 /* The statement that creates an index under a name; table is as SQL. */
 char *
-DdlIndexSql(const char *table, const char *column, const DdlIndex *index, const char *name, bool concurrently)
+DdlTableIndexSql(const char *table, const char *column, const DdlIndex *index, const char *name, bool concurrently)
 {
 	const char *quoted = quote_identifier(column);
 

@@ -65,14 +65,14 @@ typedef struct DdlTable
 	int			nindexes;
 } DdlTable;
 
-extern const char *DdlColumnType(const ColumnModel *column);
+extern const char *DdlTableColumnType(const ColumnModel *column);
 extern DdlTable *DdlTableOf(const ModelSet *set, const ModelEntry *entry, int table);
 extern DdlTable *DdlTableOfMembers(const ModelEntry *entry);
 extern DdlIndex *DdlTableIndexes(const ResourceModel *model, int table, int *n);
 extern char *DdlTableName(const DdlTable *table);
-extern char *DdlKeySql(const DdlTable *table, const DdlKey *key);
-extern char *DdlColumnSql(const DdlColumn *column);
-extern char *DdlIndexSql(const char *table, const char *column, const DdlIndex *index, const char *name,
-						 bool concurrently);
+extern char *DdlTableKeySql(const DdlTable *table, const DdlKey *key);
+extern char *DdlTableColumnSql(const DdlColumn *column);
+extern char *DdlTableIndexSql(const char *table, const char *column, const DdlIndex *index, const char *name,
+							  bool concurrently);
 
 #endif							/* DMS_DDLTABLE_H */

@@ -22,7 +22,7 @@ NamesOf(const ModelEntry *entry)
 static bool
 HasNames(const char *table, const ModelEntry *entry)
 {
-	return MigrationHasRows(table, psprintf("(ProjectName, ResourceName) = %s", NamesOf(entry)));
+	return MigrationLossHasRows(table, psprintf("(ProjectName, ResourceName) = %s", NamesOf(entry)));
 }
 
 /*
@@ -31,12 +31,12 @@ HasNames(const char *table, const ModelEntry *entry)
  * The documents are a query.
  */
 void
-MigrationPlanFreed(MigrationPlan *plan, const char *documents)
+MigrationDocumentsPlanFreed(MigrationPlan *plan, const char *documents)
 {
 	static const char *const ends[][2] = {{"dms.ParentChild", "ParentDocumentId"}, {"dms.DocumentAccount", "AccountId"}};
 
 	for (Size i = 0; i < lengthof(ends); i++)
-		if (MigrationHasRows(ends[i][0], "true"))
+		if (MigrationLossHasRows(ends[i][0], "true"))
 			MigrationStepAdd(&plan->steps, PHASE_GATE, STEP_DELETE_DOCUMENTS,
 							 psprintf("DELETE FROM %s WHERE %s IN (%s)", ends[i][0], ends[i][1], documents),
 							 "documents are deleted, and others that are related to them are not")->writes = true;
@@ -65,7 +65,7 @@ PlanDeletedDocuments(MigrationPlan *plan)
 	}
 	if (names.len == 0)
 		return;
-	MigrationPlanFreed(plan, psprintf("SELECT DocumentId FROM dms.Document WHERE (ProjectName, ResourceName) IN (%s)", names.data));
+	MigrationDocumentsPlanFreed(plan, psprintf("SELECT DocumentId FROM dms.Document WHERE (ProjectName, ResourceName) IN (%s)", names.data));
 	MigrationStepAdd(&plan->steps, PHASE_GATE, STEP_DELETE_DOCUMENTS,
 					 psprintf("DELETE FROM dms.Document WHERE (ProjectName, ResourceName) IN (%s)", names.data),
 					 "the new schema has no such resources")->writes = true;
@@ -76,7 +76,7 @@ static void
 PlanWrite(MigrationPlan *plan, const ResourceDiff *resource, const char *table, const char *columns,
 		  const char *before, const char *after)
 {
-	if (MigrationHasRows(table, psprintf("%s = %s", columns, before)))
+	if (MigrationLossHasRows(table, psprintf("%s = %s", columns, before)))
 		MigrationStepAdd(&plan->steps, PHASE_GATE, STEP_WRITE_NAMES,
 						 psprintf("UPDATE %s SET %s = %s WHERE %s = %s", table, columns, after, columns, before),
 						 psprintf("%s was %s", resource->after->place, resource->before->place))->writes = true;
@@ -156,7 +156,7 @@ PlanLostAlias(MigrationPlan *plan, const ResourceDiff *resource)
 									 quote_literal_cstr(before->superclass_project),
 									 quote_literal_cstr(before->superclass_resource));
 
-	if (root != NULL && MigrationHasRows("dms.ReferentialIdentity", psprintf("%s %s)", condition, root->old_name)))
+	if (root != NULL && MigrationLossHasRows("dms.ReferentialIdentity", psprintf("%s %s)", condition, root->old_name)))
 		MigrationStepAdd(&plan->steps, PHASE_GATE, STEP_WRITE_NAMES,
 						 psprintf("DELETE FROM dms.ReferentialIdentity WHERE %s %s)", condition, DdlTableName(root->wanted)),
 						 psprintf("%s has another superclass", resource->after->place))->writes = true;
@@ -186,7 +186,7 @@ PlanFunctions(MigrationPlan *plan, List *trigger_statements)
  * statements of the triggers are those of dms_internal.trigger_ddl().
  */
 void
-MigrationPlanDocuments(MigrationPlan *plan, List *trigger_statements)
+MigrationDocumentsPlan(MigrationPlan *plan, List *trigger_statements)
 {
 	ListCell   *cell;
 

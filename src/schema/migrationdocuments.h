@@ -10,7 +10,7 @@
 
 #include "schema/migrationplan.h"
 
-extern void MigrationPlanFreed(MigrationPlan *plan, const char *documents);
-extern void MigrationPlanDocuments(MigrationPlan *plan, List *trigger_statements);
+extern void MigrationDocumentsPlanFreed(MigrationPlan *plan, const char *documents);
+extern void MigrationDocumentsPlan(MigrationPlan *plan, List *trigger_statements);
 
 #endif							/* DMS_MIGRATIONDOCUMENTS_H */

@@ -130,7 +130,7 @@ PlanValidation(MigrationPlan *plan, const PlannedTable *table, const DdlKey *key
 static void
 PlanNewKey(MigrationPlan *plan, const PlannedTable *table, const DdlKey *key)
 {
-	char	   *sql = psprintf("ALTER TABLE %s ADD %s", DdlTableName(table->wanted), DdlKeySql(table->wanted, key));
+	char	   *sql = psprintf("ALTER TABLE %s ADD %s", DdlTableName(table->wanted), DdlTableKeySql(table->wanted, key));
 	bool		foreign = key->kind == KEY_FOREIGN;
 	MigrationPhase phase = foreign ? PhaseOfColumns(plan, table, key->name, key->columns, key->ncolumns) : PHASE_GATE;
 	MigrationStep *step = MigrationStepAdd(&plan->steps, phase, STEP_ADD_KEY, sql,
@@ -186,7 +186,7 @@ PlanDroppedKeys(MigrationPlan *plan, const PlannedTable *table, const List *take
 
 /* Plan the keys of a table that is there. */
 void
-MigrationPlanKeys(MigrationPlan *plan, PlannedTable *table)
+MigrationKeysPlan(MigrationPlan *plan, PlannedTable *table)
 {
 	List	   *taken = NIL;
 	CatalogKey **found = palloc0(sizeof(CatalogKey *) * Max(table->wanted->nkeys, 1));
@@ -277,13 +277,13 @@ PlanReplacedIndex(MigrationPlan *plan, const PlannedTable *table, const DdlIndex
 	MigrationStep *step;
 
 	if (phase == PHASE_BEFORE && found == NULL)
-		MigrationStepAdd(&plan->steps, phase, STEP_CREATE_INDEX, DdlIndexSql(name, column, index, built, true), reason)->own = NULL;
+		MigrationStepAdd(&plan->steps, phase, STEP_CREATE_INDEX, DdlTableIndexSql(name, column, index, built, true), reason)->own = NULL;
 	step = MigrationStepAdd(&plan->steps, PHASE_GATE, STEP_CREATE_INDEX,
 							psprintf("ALTER INDEX %s RENAME TO %s", quote_qualified_identifier(table->wanted->schema, built),
 									 quote_identifier(index->name)), reason);
 	step->table = table->found->oid;
 	if (!is_built)
-		step->own = DdlIndexSql(name, column, index, index->name, false);
+		step->own = DdlTableIndexSql(name, column, index, index->name, false);
 	if (!is_built && (phase != PHASE_BEFORE || found != NULL))
 		step->sql = step->own;
 	if (!is_built && found != NULL)
@@ -304,11 +304,11 @@ PlanNewIndex(MigrationPlan *plan, const PlannedTable *table, const DdlIndex *ind
 		return;
 	}
 	step = MigrationStepAdd(&plan->steps, PhaseOfColumns(plan, table, index->name, &index->column, 1), STEP_CREATE_INDEX,
-							DdlIndexSql(name, column, index, index->name, false),
+							DdlTableIndexSql(name, column, index, index->name, false),
 							psprintf("%s has an index", PlaceOfIndex(table, index)));
 	step->table = table->found->oid;
 	if (step->phase == PHASE_BEFORE)
-		step->sql = DdlIndexSql(name, column, index, index->name, true);
+		step->sql = DdlTableIndexSql(name, column, index, index->name, true);
 }
 
 /* Add a step that gives an index of the table another name. */
@@ -333,7 +333,7 @@ PlanIndexName(MigrationPlan *plan, const PlannedTable *table, CatalogIndex *inde
 
 /* Plan the indexes of a table that is there. */
 void
-MigrationPlanIndexes(MigrationPlan *plan, PlannedTable *table)
+MigrationKeysPlanIndexes(MigrationPlan *plan, PlannedTable *table)
 {
 	List	   *taken = NIL;
 	CatalogIndex **found = palloc0(sizeof(CatalogIndex *) * Max(table->wanted->nindexes, 1));

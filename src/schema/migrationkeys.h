@@ -9,7 +9,7 @@
 
 #include "schema/migrationplan.h"
 
-extern void MigrationPlanKeys(MigrationPlan *plan, PlannedTable *table);
-extern void MigrationPlanIndexes(MigrationPlan *plan, PlannedTable *table);
+extern void MigrationKeysPlan(MigrationPlan *plan, PlannedTable *table);
+extern void MigrationKeysPlanIndexes(MigrationPlan *plan, PlannedTable *table);
 
 #endif							/* DMS_MIGRATIONKEYS_H */

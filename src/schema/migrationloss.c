@@ -16,14 +16,14 @@
 
 /* "schema.table", or "schema.table.column" if there is a column. */
 char *
-MigrationName(const char *schema, const char *table, const char *column)
+MigrationLossName(const char *schema, const char *table, const char *column)
 {
 	return column != NULL ? psprintf("%s.%s.%s", schema, table, column) : psprintf("%s.%s", schema, table);
 }
 
 /* Returns true if a table, whose name is as SQL, has rows that meet a condition. */
 bool
-MigrationHasRows(const char *table, const char *condition)
+MigrationLossHasRows(const char *table, const char *condition)
 {
 	bool		found;
 
@@ -52,7 +52,7 @@ FindLostTables(MigrationPlan *plan, const ResourceDiff *resource)
 		const TableModel *table = &model->tables[i];
 
 		if (!SchemaDiffKeepsTable(resource, table))
-			ProblemAt(plan->losses, MigrationName(table->schema, table->name, NULL), "%s: %s is removed.",
+			ProblemAt(plan->losses, MigrationLossName(table->schema, table->name, NULL), "%s: %s is removed.",
 					  resource->before->place, table->scope_path);
 	}
 }
@@ -68,7 +68,7 @@ HasDocuments(const MigrationPlan *plan, const ResourceDiff *resource)
 		const PlannedTable *table = lfirst(cell);
 
 		if (table->resource == resource && table->wanted->number == 0)
-			return table->found != NULL && MigrationHasRows(table->old_name, "true");
+			return table->found != NULL && MigrationLossHasRows(table->old_name, "true");
 	}
 	return false;
 }
@@ -113,7 +113,7 @@ FindLostOptions(MigrationPlan *plan, const ResourceDiff *resource)
 
 /* Find all that the new schema does not have any more, or has otherwise. */
 void
-MigrationFindLosses(MigrationPlan *plan)
+MigrationLossFind(MigrationPlan *plan)
 {
 	ListCell   *cell;
 

@@ -9,8 +9,8 @@
 
 #include "schema/migrationplan.h"
 
-extern char *MigrationName(const char *schema, const char *table, const char *column);
-extern bool MigrationHasRows(const char *table, const char *condition);
-extern void MigrationFindLosses(MigrationPlan *plan);
+extern char *MigrationLossName(const char *schema, const char *table, const char *column);
+extern bool MigrationLossHasRows(const char *table, const char *condition);
+extern void MigrationLossFind(MigrationPlan *plan);
 
 #endif							/* DMS_MIGRATIONLOSS_H */

@@ -238,13 +238,13 @@ CheckFound(MigrationPlan *plan, PlannedTable *table)
 {
 	plan->dropped = list_delete_ptr(plan->dropped, table->found);
 	if (table->was != NULL && table->found == NULL)
-		ProblemAt(plan->obstacles, MigrationName(table->was->schema, table->was->name, NULL), "this table is not there.");
+		ProblemAt(plan->obstacles, MigrationLossName(table->was->schema, table->was->name, NULL), "this table is not there.");
 	if (table->found == NULL)
 		return;
 	if (table->found->kind != RELKIND_RELATION)
-		ProblemAt(plan->obstacles, MigrationName(table->found->schema, table->found->name, NULL), "this is not a table.");
-	else if (table->was == NULL && MigrationHasRows(CatalogTableName(table->found), "true"))
-		ProblemAt(plan->obstacles, MigrationName(table->found->schema, table->found->name, NULL),
+		ProblemAt(plan->obstacles, MigrationLossName(table->found->schema, table->found->name, NULL), "this is not a table.");
+	else if (table->was == NULL && MigrationLossHasRows(CatalogTableName(table->found), "true"))
+		ProblemAt(plan->obstacles, MigrationLossName(table->found->schema, table->found->name, NULL),
 				  "this table is to be new, and has rows.");
 	table->old_schema = pstrdup(table->found->schema);
 	table->old_table = pstrdup(table->found->name);
@@ -544,8 +544,8 @@ PlanColumnType(MigrationPlan *plan, PlannedTable *table, int number)
 	char	   *sql;
 
 	column->lossy = !harmless && conversion.kind != CONVERSION_WIDER;
-	if (column->lossy && MigrationHasRows(table->old_name, "true"))
-		ProblemAt(plan->losses, MigrationName(table->wanted->schema, table->wanted->name, wanted->name),
+	if (column->lossy && MigrationLossHasRows(table->old_name, "true"))
+		ProblemAt(plan->losses, MigrationLossName(table->wanted->schema, table->wanted->name, wanted->name),
 				  "%s changes its type from %s to %s, and there are rows.", PlaceOfColumn(table, wanted),
 				  column->found->type, wanted->type);
 	if (column->lossy && column->found->not_null)
@@ -575,8 +575,8 @@ PlanDeletedRows(MigrationPlan *plan, PlannedTable *table, int number)
 	psprintf("DELETE FROM %s WHERE %s IS NULL", DdlTableName(wanted), name);
 
 	if (wanted->number == 0)
-		MigrationPlanFreed(plan, psprintf("SELECT %s FROM %s WHERE %s IS NULL", quote_identifier(wanted->columns[0].name),
-										  DdlTableName(wanted), name));
+		MigrationDocumentsPlanFreed(plan, psprintf("SELECT %s FROM %s WHERE %s IS NULL", quote_identifier(wanted->columns[0].name),
+												   DdlTableName(wanted), name));
 	AddStep(plan, table, PHASE_GATE, STEP_DELETE_ROWS, sql,
 			psprintf("%s is required, and there are rows without a value", PlaceOfColumn(table, &wanted->columns[number])))->writes = true;
 	table->loses_rows = true;
@@ -589,10 +589,10 @@ PlanColumnNull(MigrationPlan *plan, PlannedTable *table, int number)
 	const DdlColumn *wanted = &table->wanted->columns[number];
 	PlannedColumn *column = &table->columns[number];
 	bool		lacking = wanted->required &&
-	MigrationHasRows(table->old_name, column->old_name != NULL ? psprintf("%s IS NULL", column->old_name) : "true");
+	MigrationLossHasRows(table->old_name, column->old_name != NULL ? psprintf("%s IS NULL", column->old_name) : "true");
 
 	if (lacking)
-		ProblemAt(plan->losses, MigrationName(table->wanted->schema, table->wanted->name, wanted->name),
+		ProblemAt(plan->losses, MigrationLossName(table->wanted->schema, table->wanted->name, wanted->name),
 				  "%s is required now, and there are rows without a value.", PlaceOfColumn(table, wanted));
 	if (lacking || (wanted->required && column->lossy))
 		PlanDeletedRows(plan, table, number);
@@ -637,7 +637,7 @@ PlanLostColumns(MigrationPlan *plan, PlannedTable *table)
 
 		if (SchemaDiffKeepsColumn(table->diff, i) || found == NULL || IsTakenColumn(table, found))
 			continue;
-		ProblemAt(plan->losses, MigrationName(table->was->schema, table->was->name, was->name),
+		ProblemAt(plan->losses, MigrationLossName(table->was->schema, table->was->name, was->name),
 				  HoldsOther(table, i) ? "%s refers to another resource." : "%s is removed.", PlaceOfColumn(table, was));
 		AddStep(plan, table, PHASE_GATE, STEP_DROP_COLUMN,
 				psprintf("ALTER TABLE %s DROP COLUMN %s", DdlTableName(table->wanted), quote_identifier(was->name)),
@@ -724,8 +724,8 @@ PlanTables(MigrationPlan *plan)
 		else
 		{
 			PlanTableComment(plan, table);
-			MigrationPlanKeys(plan, table);
-			MigrationPlanIndexes(plan, table);
+			MigrationKeysPlan(plan, table);
+			MigrationKeysPlanIndexes(plan, table);
 		}
 	}
 }
@@ -766,12 +766,12 @@ MigrationPlanMake(const SchemaDiff *diff, const DdlPlan *ddl, List *trigger_stat
 	MatchTables(plan);
 	if (plan->obstacles->count > 0)
 		ProblemRaise(plan->obstacles, "tables are not as a change of the schema needs them");
-	MigrationFindLosses(plan);
+	MigrationLossFind(plan);
 	PlanDroppedTables(plan);
 	PlanTables(plan);
-	MigrationPlanViews(plan);
-	MigrationPlanDocuments(plan, trigger_statements);
-	MigrationFindWork(plan);
+	MigrationViewsPlan(plan);
+	MigrationDocumentsPlan(plan, trigger_statements);
+	MigrationWorkFind(plan);
 	MigrationStepsSort(&plan->steps);
 	return plan;
 }

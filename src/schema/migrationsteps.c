@@ -45,7 +45,7 @@ MigrationStepsSort(MigrationSteps *steps)
 
 /* Returns the name of a phase. */
 const char *
-MigrationPhaseName(MigrationPhase phase)
+MigrationStepPhase(MigrationPhase phase)
 {
 	static const char *const names[] = {"before", "gate", "after"};
 

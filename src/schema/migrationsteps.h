@@ -74,6 +74,6 @@ typedef struct MigrationSteps
 extern MigrationStep *MigrationStepAdd(MigrationSteps *steps, MigrationPhase phase, StepKind kind,
 									   const char *sql, const char *reason);
 extern void MigrationStepsSort(MigrationSteps *steps);
-extern const char *MigrationPhaseName(MigrationPhase phase);
+extern const char *MigrationStepPhase(MigrationPhase phase);
 
 #endif							/* DMS_MIGRATIONSTEPS_H */

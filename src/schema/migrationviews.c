@@ -117,7 +117,7 @@ KeepsColumns(const CatalogTable *found, const DdlView *view)
 		if (strcmp(column->name, columns->columns[i].name) != 0)
 			return false;
 		for (int j = 0; j < view->nbranches; j++)
-			if (strcmp(column->type, DdlColumnType(&view->branches[j].table->columns[view->branches[j].columns[i]])) != 0)
+			if (strcmp(column->type, DdlTableColumnType(&view->branches[j].table->columns[view->branches[j].columns[i]])) != 0)
 				return false;
 	}
 	return true;
@@ -203,7 +203,7 @@ PlanLostViews(MigrationPlan *plan)
 
 /* Plan the views, once the tables are planned. */
 void
-MigrationPlanViews(MigrationPlan *plan)
+MigrationViewsPlan(MigrationPlan *plan)
 {
 	ListCell   *cell;
 

@@ -9,6 +9,6 @@
 
 #include "schema/migrationplan.h"
 
-extern void MigrationPlanViews(MigrationPlan *plan);
+extern void MigrationViewsPlan(MigrationPlan *plan);
 
 #endif							/* DMS_MIGRATIONVIEWS_H */

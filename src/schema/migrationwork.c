@@ -82,10 +82,10 @@ AddAll(const MigrationPlan *plan, MigrationWork *work)
 static bool
 WasLossy(const PlannedTable *table, int number, const ColumnModel *before, const ColumnModel *after)
 {
-	const char *type = DdlColumnType(before);
+	const char *type = DdlTableColumnType(before);
 	Conversion	conversion;
 
-	if (before->reference >= 0 || strcmp(type, DdlColumnType(after)) == 0 ||
+	if (before->reference >= 0 || strcmp(type, DdlTableColumnType(after)) == 0 ||
 		strcmp(type, table->columns[number].was_type) == 0)
 		return false;
 	conversion = ConversionOf("", &before->value, &after->value);
@@ -128,7 +128,7 @@ WorkOnNewColumn(MigrationWork *work, const PlannedTable *table, int number)
 {
 	const PlannedColumn *column = &table->columns[number];
 
-	if (column->old_name == NULL || !MigrationHasRows(table->old_name, psprintf("%s IS NOT NULL", column->old_name)))
+	if (column->old_name == NULL || !MigrationLossHasRows(table->old_name, psprintf("%s IS NOT NULL", column->old_name)))
 		return;
 	work->edges |= table->diff->after->columns[number].reference >= 0;
 	AddBumped(work, table, psprintf("%s IS NOT NULL", column->old_name));
@@ -405,7 +405,7 @@ AddNotes(MigrationPlan *plan, const MigrationWork *work)
 
 /* Find out what has to be computed anew, once the tables are planned. */
 void
-MigrationFindWork(MigrationPlan *plan)
+MigrationWorkFind(MigrationPlan *plan)
 {
 	ListCell   *cell;
 

@@ -9,6 +9,6 @@
 
 #include "schema/migrationplan.h"
 
-extern void MigrationFindWork(MigrationPlan *plan);
+extern void MigrationWorkFind(MigrationPlan *plan);
 
 #endif							/* DMS_MIGRATIONWORK_H */

@@ -109,7 +109,7 @@ WantedName(const ResourceModel *model, Jsonb *options, bool *chosen)
 {
 	JsonbValue	value;
 
-	*chosen = OptionFind(options, OPTION_SEARCH_INDEX, &value) && SearchIndexTake(&value);
+	*chosen = OptionPathFind(options, OPTION_SEARCH_INDEX, &value) && SearchVectorTakeIndex(&value);
 	if (*chosen)
 		return pnstrdup(value.val.string.val, value.val.string.len);
 	return NamePhysical(psprintf("%s_Search_IX", model->tables[0].title));

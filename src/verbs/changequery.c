@@ -135,7 +135,7 @@ IsAdministrator(void)
 {
 	Oid			tracked = StoreTable(STORE_TRACKED_CHANGE);
 
-	return RightsRead(tracked) && !RightsHideRows(tracked);
+	return ReadRightsHave(tracked) && !ReadRightsHideRows(tracked);
 }
 
 /* Returns true if the caller may read the keys of all documents of a resource. */
@@ -147,7 +147,7 @@ ChangeQueryMayRead(const char *project, const char *resource)
 	if (IsAdministrator())
 		return true;
 	found = ModelCacheTry(project, resource);
-	return found != NULL && RightsReadKeys(found->model);
+	return found != NULL && ReadRightsOfKeys(found->model);
 }
 
 /* Returns true if the caller may see the ids of all documents. */
@@ -156,7 +156,7 @@ ChangeQueryMaySeeIds(void)
 {
 	Oid			documents = StoreTable(STORE_DOCUMENT);
 
-	return RightsRead(documents) && !RightsHideRows(documents);
+	return ReadRightsHave(documents) && !ReadRightsHideRows(documents);
 }
 
 /* --- windows -------------------------------------------------------------- */

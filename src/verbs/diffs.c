@@ -136,7 +136,7 @@ AddJobs(ChangeLog *log, const pg_uuid_t *uuid)
 		LoggedChange *change;
 
 		CHECK_FOR_INTERRUPTS();
-		if (!VersionIdParse(jobs[i].version_id, &job_uuid, &number) || memcmp(&job_uuid, uuid, UUID_LEN) != 0)
+		if (!VersionDiffsParseId(jobs[i].version_id, &job_uuid, &number) || memcmp(&job_uuid, uuid, UUID_LEN) != 0)
 			continue;
 		change = FindChange(log, number);
 		if (change != NULL && change->state != DIFF_PENDING)

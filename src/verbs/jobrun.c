@@ -41,7 +41,7 @@ VersionOfPayload(Jsonb *payload, const char *key, pg_uuid_t *uuid, int64 *number
 	if (!JB_ROOT_IS_OBJECT(payload) ||
 		getKeyJsonValueFromContainer(&payload->root, key, strlen(key), &value) == NULL ||
 		value.type != jbvString ||
-		!VersionIdParse(pnstrdup(value.val.string.val, value.val.string.len), uuid, number))
+		!VersionDiffsParseId(pnstrdup(value.val.string.val, value.val.string.len), uuid, number))
 		ReportError(PROBLEM_ARGUMENT, NULL, "\"%s\" in the payload of a job must be the id of a version", key);
 }
 

@@ -39,7 +39,7 @@ DescriptorIds(QueryTerms *terms, const char *project, const char *resource,
 	for (int i = 0; i < uris->nvalues; i++)
 	{
 		const char *path = "$.descriptor";
-		const char *uri = LowerInvariant(uris->values[i], strlen(uris->values[i]));
+		const char *uri = LowercaseInvariant(uris->values[i], strlen(uris->values[i]));
 		pg_uuid_t	id;
 
 		if (ReferentialIdValueIsAmbiguous(uri))
@@ -58,7 +58,7 @@ CombinedValue(const MemberModel *member, const FilterPath *given, int *combinati
 	const char *value = given->values[*combination % given->nvalues];
 
 	*combination /= given->nvalues;
-	return member->lower ? LowerInvariant(value, strlen(value)) : value;
+	return member->lower ? LowercaseInvariant(value, strlen(value)) : value;
 }
 
 /*

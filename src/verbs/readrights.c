@@ -18,14 +18,14 @@
 
 /* Returns true if the caller may read a table. */
 bool
-RightsRead(Oid table)
+ReadRightsHave(Oid table)
 {
 	return OidIsValid(table) && pg_class_aclcheck(table, GetUserId(), ACL_SELECT) == ACLCHECK_OK;
 }
 
 /* Returns true if policies may hide rows of a table from the caller. */
 bool
-RightsHideRows(Oid table)
+ReadRightsHideRows(Oid table)
 {
 	return check_enable_rls(table, InvalidOid, true) == RLS_ENABLED;
 }
@@ -43,9 +43,9 @@ MayReadIdentities(const ResourceModel *model)
 {
 	for (int i = 0; i < model->nprojections; i++)
 		for (int j = 0; j < model->projections[i].njoins; j++)
-			if (!RightsRead(TableOf(model->projections[i].joins[j].schema, model->projections[i].joins[j].table)))
+			if (!ReadRightsHave(TableOf(model->projections[i].joins[j].schema, model->projections[i].joins[j].table)))
 				return false;
-	return RightsRead(StoreTable(STORE_DESCRIPTOR));
+	return ReadRightsHave(StoreTable(STORE_DESCRIPTOR));
 }
 
 /*
@@ -53,13 +53,13 @@ MayReadIdentities(const ResourceModel *model)
  * rows of them; that of the root is not asked for if the row itself was found.
  */
 bool
-RightsReadResource(const ResourceModel *model, bool row_found)
+ReadRightsOfResource(const ResourceModel *model, bool row_found)
 {
 	for (int i = 0; i < model->ntables; i++)
 	{
 		Oid			table = TableOf(model->tables[i].schema, model->tables[i].name);
 
-		if (!RightsRead(table) || ((i > 0 || !row_found) && RightsHideRows(table)))
+		if (!ReadRightsHave(table) || ((i > 0 || !row_found) && ReadRightsHideRows(table)))
 			return false;
 	}
 	return MayReadIdentities(model);
@@ -70,7 +70,7 @@ RightsReadResource(const ResourceModel *model, bool row_found)
  * tables that they are read from, without a policy on any of them.
  */
 bool
-RightsReadKeys(const ResourceModel *model)
+ReadRightsOfKeys(const ResourceModel *model)
 {
 	const ProjectionModel *own = &model->projections[0];
 
@@ -78,8 +78,8 @@ RightsReadKeys(const ResourceModel *model)
 	{
 		Oid			table = TableOf(own->joins[i].schema, own->joins[i].table);
 
-		if (!RightsRead(table) || RightsHideRows(table))
+		if (!ReadRightsHave(table) || ReadRightsHideRows(table))
 			return false;
 	}
-	return !RightsHideRows(StoreTable(STORE_DOCUMENT));
+	return !ReadRightsHideRows(StoreTable(STORE_DOCUMENT));
 }

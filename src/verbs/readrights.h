@@ -9,9 +9,9 @@
 
 #include "model/model.h"
 
-extern bool RightsRead(Oid table);
-extern bool RightsHideRows(Oid table);
-extern bool RightsReadResource(const ResourceModel *model, bool row_found);
-extern bool RightsReadKeys(const ResourceModel *model);
+extern bool ReadRightsHave(Oid table);
+extern bool ReadRightsHideRows(Oid table);
+extern bool ReadRightsOfResource(const ResourceModel *model, bool row_found);
+extern bool ReadRightsOfKeys(const ResourceModel *model);
 
 #endif							/* DMS_READRIGHTS_H */

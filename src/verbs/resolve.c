@@ -63,7 +63,7 @@ IdentityValue(Problem *problem, const IdentityModel *part, JNode *given)
 		ProblemAt(problem, part->path, "%s", fault.message);
 		return NULL;
 	}
-	return part->lower ? LowerInvariant(node.text, node.length) : pnstrdup(node.text, node.length);
+	return part->lower ? LowercaseInvariant(node.text, node.length) : pnstrdup(node.text, node.length);
 }
 
 /* A descriptor may also be named by its two halves. */

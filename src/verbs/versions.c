@@ -55,7 +55,7 @@ IsAdministrator(void)
 {
 	Oid			versions = StoreTable(STORE_DOCUMENT_VERSION);
 
-	return RightsRead(versions) && !RightsHideRows(versions);
+	return ReadRightsHave(versions) && !ReadRightsHideRows(versions);
 }
 
 /* Returns true if the caller may read versions of documents of a resource. */
@@ -63,7 +63,7 @@ static bool
 MayReadVersions(Resource *resource, bool row_found)
 {
 	return IsAdministrator() ||
-		(!ReadOptionsOf(resource)->history_admin && RightsReadResource(resource->model, row_found));
+		(!ReadOptionsOf(resource)->history_admin && ReadRightsOfResource(resource->model, row_found));
 }
 
 /*
@@ -74,7 +74,7 @@ static bool
 MayReadDeleted(Resource *resource)
 {
 	return IsAdministrator() ||
-		(resource != NULL && !RightsHideRows(StoreTable(STORE_DOCUMENT)) && MayReadVersions(resource, false));
+		(resource != NULL && !ReadRightsHideRows(StoreTable(STORE_DOCUMENT)) && MayReadVersions(resource, false));
 }
 
 /* Returns true if the row of a document in its root table is visible to the caller. */
@@ -221,7 +221,7 @@ VersionsList(const VersionedDocument *document, int64 before, int64 limit, Versi
 char *
 VersionsId(const pg_uuid_t *uuid, int64 number)
 {
-	return VersionId(uuid, number);
+	return VersionDiffsId(uuid, number);
 }
 
 /* --- SQL functions -------------------------------------------------------- */

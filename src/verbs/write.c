@@ -318,7 +318,7 @@ WriteTakeBody(Write *write, text *document)
 	BodyCheck(model, body, write->id_required && id == NULL);
 	if (write->uuid != NULL)
 		CheckBodyId(id, write->uuid);
-	BodyCheckRules(model, body);
+	BodyRulesCheck(model, body);
 	if (property != NULL)
 		GeneratedIdRead(body, property, &write->id);
 	write->flat = Flatten(model, body);
