@@ -64,6 +64,16 @@ AccountsRead(int64 document_id)
 	return rows.nrows == 0 ? 0 : DatumGetInt64(rows.values[1]);
 }
 
+/* Returns how many of some documents, whose ids are ascending, have accounts, in the active snapshot. */
+int64
+AccountsCount(const int64 *ids, int n)
+{
+	StoredRows	rows;
+
+	KeyScanReadIds(&accounts_of_documents, ids, n, &rows);
+	return rows.nrows;
+}
+
 /* Returns true if a document is the account of others or of itself, in the active snapshot. */
 bool
 AccountsHaveDocuments(int64 account)

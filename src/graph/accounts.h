@@ -10,6 +10,7 @@
 #include "graph/farends.h"
 
 extern int64 AccountsRead(int64 document_id);
+extern int64 AccountsCount(const int64 *ids, int n);
 extern bool AccountsHaveDocuments(int64 account);
 extern int64 *AccountsDocumentsOf(const int64 *accounts, int n, int *nfound);
 extern uint64 AccountsSet(const int64 *ids, int n, int64 account);

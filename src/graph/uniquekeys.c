@@ -93,13 +93,13 @@ UniqueKeysHave(int64 document_id)
 	return KeyScanHas(&values_of_documents, document_id);
 }
 
-/* Returns how many values a document has claimed, in the active snapshot. */
+/* Returns how many values documents have claimed, in the active snapshot; their ids are ascending. */
 int64
-UniqueKeysCount(int64 document_id)
+UniqueKeysCount(const int64 *ids, int n)
 {
 	StoredRows	rows;
 
-	KeyScanReadIds(&values_of_documents, &document_id, 1, &rows);
+	KeyScanReadIds(&values_of_documents, ids, n, &rows);
 	return rows.nrows;
 }
 

@@ -32,7 +32,7 @@ typedef struct UniqueKeyRow
 extern void UniqueKeysRename(const char *from, const char *to);
 extern bool UniqueKeysHaveKey(const char *type, const char *key);
 extern bool UniqueKeysHave(int64 document_id);
-extern int64 UniqueKeysCount(int64 document_id);
+extern int64 UniqueKeysCount(const int64 *ids, int n);
 extern bool UniqueKeysRead(const UniqueKey *key, UniqueKeyRow *row);
 extern bool UniqueKeysTake(const UniqueKey *key, int64 document_id);
 extern bool UniqueKeysRelease(const UniqueKey *key);

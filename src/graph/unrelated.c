@@ -54,26 +54,36 @@ AreNone(void)
 		StoreTableIsEmpty(STORE_UNIQUE_KEY_VALUE) && StoreTableIsEmpty(STORE_DOCUMENT_ACCOUNT);
 }
 
+/* Returns true if a document without children has other relations, in the active snapshot. */
+static bool
+HasRelations(int64 id)
+{
+	return ParentsRead(id) != 0 || MembersHave(id) || UniqueKeysHave(id) || AccountsRead(id) != 0 ||
+		AccountsHaveDocuments(id);
+}
+
 /*
- * Look: how many rows relate to a document.  They are counted only if two snapshots
- * must be compared; otherwise any number will do.
+ * Look: how many rows relate to documents.  They are counted only if two snapshots must
+ * be compared; otherwise any number will do.  Two snapshots with the same number may
+ * still have other rows.  Then one of the older ones is gone, and deleting it fails.
  */
 static int64
 LookRelations(void *arg)
 {
-	int64		id = *(int64 *) arg;
+	const Subtree *tree = arg;
 	int			members;
 	int			collections;
+	int			parents;
 	int			documents;
 
 	if (!IsolationUsesXactSnapshot())
-		return ParentsRead(id) != 0 || MembersHave(id) || UniqueKeysHave(id) || AccountsRead(id) != 0 ||
-			AccountsHaveDocuments(id);
-	(void) MembersOf(&id, 1, false, &members);
-	(void) MembersCollectionsOf(&id, 1, false, &collections);
-	(void) AccountsDocumentsOf(&id, 1, &documents);
-	return (int64) members + collections + documents + UniqueKeysCount(id) +
-		(ParentsRead(id) != 0) + (AccountsRead(id) != 0);
+		return tree->n > 1 || HasRelations(tree->ids[0]);
+	(void) ParentsOf(tree->ids, tree->n, &parents);
+	(void) MembersOf(tree->ids, tree->n, false, &members);
+	(void) MembersCollectionsOf(tree->ids, tree->n, false, &collections);
+	(void) AccountsDocumentsOf(tree->ids, tree->n, &documents);
+	return (int64) parents + members + collections + documents +
+		AccountsCount(tree->ids, tree->n) + UniqueKeysCount(tree->ids, tree->n);
 }
 
 /*
@@ -83,7 +93,20 @@ LookRelations(void *arg)
 bool
 UnrelatedLook(int64 document_id)
 {
-	return AreNone() || LookNow(LookRelations, &document_id) == 0;
+	Subtree		tree = {.ids = &document_id,.n = 1};
+
+	return AreNone() || LookNow(LookRelations, &tree) == 0;
+}
+
+/*
+ * Look at the relations of a subtree whose identities are locked for update.  The
+ * trigger deletes those that its snapshot shows, so if that is fixed, there must not
+ * be newer ones.
+ */
+void
+UnrelatedLookAtTree(Subtree *tree)
+{
+	(void) LookNow(LookRelations, tree);
 }
 
 /* Show a document to the trigger, until this is called with 0. */

@@ -7,8 +7,11 @@
 
 #include "postgres.h"
 
+#include "graph/subtree.h"
+
 extern void UnrelatedInit(void);
 extern bool UnrelatedLook(int64 document_id);
+extern void UnrelatedLookAtTree(Subtree *tree);
 extern void UnrelatedSet(int64 document_id);
 
 #endif							/* DMS_UNRELATED_H */

@@ -306,6 +306,7 @@ DeleteSubtree(const Delete *delete, const Subtree *tree)
 	}
 	if (!FAULT_SKIP("subtree_look"))
 		DependentsRefuse(tree);
+	UnrelatedLookAtTree(unconstify(Subtree *, tree));
 	DeleteRows(&attempt);
 	if (!attempt.deleted)
 		ereport(ERROR,
