@@ -104,7 +104,7 @@ connect_patiently(const char *name)
 			char		sql[200];
 
 			PQsetNoticeProcessor(conn, ignore_notice, NULL);
-			snprintf(sql, sizeof(sql), "SET application_name = '%s'; SET statement_timeout = '%ds'; SET deadlock_timeout = '20ms'",
+			snprintf(sql, sizeof(sql), "SET application_name = '%s'; SET statement_timeout = '%ds'; SET deadlock_timeout = '20ms'; SET jit = off",
 					 name, PATIENCE);
 			PQclear(PQexec(conn, sql));
 			return conn;
@@ -196,6 +196,7 @@ usage(void)
 		   "  --batches             instead: a few documents, written in calls that refer to\n"
 		   "                        each other, while they are renamed\n"
 		   "  --history             versions are kept, and documents restored\n"
+		   "  --relations           documents have parents, collections, accounts and unique values\n"
 		   "  --until-finding       stop at the first finding\n"
 		   "  --hub                 instead: 8 sessions refer to a section, while it is\n"
 		   "                        renamed, and 8 to another, while it is deleted\n\n"
@@ -213,7 +214,7 @@ parse(int argc, char **argv)
 		{"seconds", required_argument, NULL, 't'}, {"transactions", required_argument, NULL, 'n'},
 		{"seed", required_argument, NULL, 'r'}, {"crashes", no_argument, NULL, 'x'},
 		{"single", no_argument, NULL, 'o'}, {"batches", no_argument, NULL, 'm'},
-		{"history", no_argument, NULL, 'k'}, {"until-finding", no_argument, NULL, 'u'},
+		{"history", no_argument, NULL, 'k'}, {"relations", no_argument, NULL, 'g'}, {"until-finding", no_argument, NULL, 'u'},
 		{"hub", no_argument, NULL, 'b'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}
 	};
 	int			option;
@@ -254,6 +255,9 @@ parse(int argc, char **argv)
 				break;
 			case 'k':
 				options.history = true;
+				break;
+			case 'g':
+				options.relations = true;
 				break;
 			case 'u':
 				options.until_finding = true;
@@ -345,6 +349,8 @@ main(int argc, char **argv)
 	check_acknowledged(conn);
 	if (options.history)
 		check_versions(conn);
+	if (options.relations)
+		check_relations(conn);
 	PQfinish(conn);
 	if (!options.hub)
 	{

@@ -64,6 +64,7 @@ typedef struct Options
 	bool		hub;
 	bool		batches;		/* calls that write several documents, and renames */
 	bool		history;		/* keep versions, and restore documents */
+	bool		relations;		/* relate documents to each other */
 	bool		until_finding;	/* stop at the first finding */
 } Options;
 
@@ -71,7 +72,7 @@ typedef struct Options
 
 typedef enum Verb
 {
-	UPSERT, UPDATE, BATCH, DELETE, RESTORE, READ, NVERBS
+	UPSERT, UPDATE, BATCH, DELETE, RESTORE, RELATE, READ, NVERBS
 } Verb;
 
 typedef enum Outcome
@@ -146,6 +147,11 @@ extern void check_versions(PGconn *conn);
 extern void *work(void *argument);
 extern void prepare_all(PGconn *conn);
 extern void print_counts(void);
+extern void prepare(PGconn *conn, const char *name, const char *sql);
+extern PGresult *execute(Session *session, const char *name, int n, const char *const *values);
+extern void count(Verb verb, const char *what);
+extern Outcome judge(Session *session, Verb verb, PGresult *result, const char *what);
+extern void endpoint(TypeId type, char *path, size_t size);
 extern bool pick(Session *session, TypeId type, Subject *subject);
 extern Outcome run_update(Session *session, const Subject *subject, const char *if_match);
 extern Outcome run_batch(Session *session, const Subject *one, const Subject *other);
@@ -155,6 +161,12 @@ extern long transactions_done(void);
 /* batch.c */
 extern void set_up_batches(void);
 extern Outcome step_batch(Session *session);
+
+/* relations.c */
+extern void prepare_relations(PGconn *conn);
+extern Outcome step_relate(Session *session);
+extern Outcome run_related(Session *session);
+extern void check_relations(PGconn *conn);
 
 /* checker.c */
 extern void *keep_checking(void *argument);

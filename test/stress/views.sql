@@ -103,6 +103,21 @@ UNION ALL SELECT DocumentId, 'Grade' FROM edfi.Grade
 UNION ALL SELECT DocumentId, 'ReportCard' FROM edfi.ReportCard
 UNION ALL SELECT DocumentId, split_part(Discriminator, ':', 2) FROM dms.Descriptor;
 
+-- The ends of each relation, and what its row says about the far one.  They are looked up
+-- one by one below, because there are no statistics on new tables.
+CREATE VIEW stress.Relation AS
+SELECT 'child' AS What, ChildDocumentId AS FarId, ChildTypeId AS TypeId, ChildUuid AS Uuid, ParentDocumentId AS NearId FROM dms.ParentChild
+UNION ALL SELECT 'member', MemberDocumentId, MemberTypeId, MemberUuid, CollectionDocumentId FROM dms.CollectionMember
+UNION ALL SELECT 'document of an account', DocumentId, ResourceTypeId, DocumentUuid, AccountId FROM dms.DocumentAccount;
+
+-- All that is above a document.
+CREATE VIEW stress.Ancestor AS
+WITH RECURSIVE up (DocumentId, Above) AS (
+	SELECT ChildDocumentId, ParentDocumentId FROM dms.ParentChild
+	UNION SELECT u.DocumentId, p.ParentDocumentId FROM up AS u JOIN dms.ParentChild AS p ON p.ChildDocumentId = u.Above
+)
+SELECT DocumentId, Above FROM up;
+
 -- Violated invariants, one row per finding.
 CREATE VIEW stress.Finding AS
 SELECT 'reference without edge' AS What, Parent AS DocumentId, Source || ' -> ' || Child AS Detail
@@ -147,4 +162,18 @@ SELECT 'session and grading period do not fit', s.DocumentId, s.Vals::text || p.
   FROM edfi.SessionGradingPeriod AS c
   JOIN stress.Session AS s ON s.DocumentId = c.Session_DocumentId
   JOIN stress.GradingPeriod AS p ON p.DocumentId = c.GradingPeriod_DocumentId
- WHERE s.Vals[1:2] <> p.Vals[3:4];
+ WHERE s.Vals[1:2] <> p.Vals[3:4]
+UNION ALL
+SELECT r.What || ' of nothing, or of another type or id', r.FarId, 'related to ' || r.NearId
+  FROM stress.Relation AS r
+ WHERE (SELECT count(*) FROM dms.Document AS d JOIN dms.ResourceType AS t USING (ProjectName, ResourceName)
+         WHERE d.DocumentId = r.FarId AND (t.ResourceTypeId, d.DocumentUuid) = (r.TypeId, r.Uuid)) = 0
+    OR (SELECT count(*) FROM dms.Document AS d WHERE d.DocumentId = r.NearId) = 0
+UNION ALL
+SELECT 'document above itself', DocumentId, 'among its ancestors' FROM stress.Ancestor WHERE DocumentId = Above
+UNION ALL
+SELECT 'unique value of nothing, or of another type', u.DocumentId, u.ResourceType || ' ' || u.Key || ' ' || u.Value
+  FROM dms.UniqueKeyValue AS u
+ WHERE u.DocumentId IS NOT NULL
+   AND (SELECT count(*) FROM dms.Document AS d JOIN dms.ResourceType AS t USING (ProjectName, ResourceName)
+         WHERE d.DocumentId = u.DocumentId AND t.ResourceType = u.ResourceType) = 0;

@@ -13,7 +13,7 @@
 
 #define MAX_RETRIES 30
 
-static const char *const verb_names[NVERBS] = {"upsert", "update", "batch", "delete", "restore", "read"};
+static const char *const verb_names[NVERBS] = {"upsert", "update", "batch", "delete", "restore", "relate", "read"};
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static long transactions = 0;
@@ -28,7 +28,7 @@ static struct
 }			counts[NVERBS][24];
 
 /* Count the result of a verb: its outcome or its SQLSTATE. */
-static void
+void
 count(Verb verb, const char *what)
 {
 	pthread_mutex_lock(&mutex);
@@ -82,7 +82,7 @@ transactions_done(void)
 }
 
 /* Prepare a statement. */
-static void
+void
 prepare(PGconn *conn, const char *name, const char *sql)
 {
 	PGresult   *result = PQprepare(conn, name, sql, 0, NULL);
@@ -133,6 +133,8 @@ prepare_all(PGconn *conn)
 		prepare(conn, name, sql);
 	}
 	prepare_checks(conn);
+	if (options.relations)
+		prepare_relations(conn);
 }
 
 /* Returns true if the verb may raise this error. */
@@ -145,6 +147,7 @@ is_expected(const Session *session, Verb verb, const char *state)
 		[BATCH] = "23503 23505 ZD400 ZD404",
 		[DELETE] = "23001 ZD404 ZD412",
 		[RESTORE] = "23503 23505 ZD400 ZD404 22023",
+		[RELATE] = "23503 23505 23514 ZD404",
 		[READ] = "",
 	};
 
@@ -161,7 +164,7 @@ is_lost(PGconn *conn, const char *state)
 }
 
 /* Returns how the transaction continues after an error. */
-static Outcome
+Outcome
 judge(Session *session, Verb verb, PGresult *result, const char *what)
 {
 	const char *field = PQresultErrorField(result, PG_DIAG_SQLSTATE);
@@ -186,7 +189,7 @@ judge(Session *session, Verb verb, PGresult *result, const char *what)
 }
 
 /* Execute a prepared statement. */
-static PGresult *
+PGresult *
 execute(Session *session, const char *name, int n, const char *const *values)
 {
 	return PQexecPrepared(session->conn, name, n, values, NULL, NULL, 0);
@@ -474,26 +477,33 @@ run_compare(Session *session, TypeId type)
 	return outcome;
 }
 
+/* The name of a type's resource in paths. */
+void
+endpoint(TypeId type, char *path, size_t size)
+{
+	snprintf(path, size, "%ss", types[type].resource);
+	path[0] = (char) tolower((unsigned char) path[0]);
+}
+
 /* Check that requests and pages return the same document. */
 static Outcome
 run_request(Session *session, TypeId type)
 {
 	Subject		subject;
-	char		endpoint[64];
+	char		path[64];
 	char		offset[12];
 	bool		page = chance(&session->random, 50);
-	const char *values[2] = {endpoint, page ? offset : subject.uuid};
+	const char *values[2] = {path, page ? offset : subject.uuid};
 	PGresult   *result;
 	Outcome		outcome = DONE;
 
 	if (!pick(session, type, &subject))
 		return DONE;
-	snprintf(endpoint, sizeof(endpoint), "%ss", types[type].resource);
-	endpoint[0] = (char) tolower((unsigned char) endpoint[0]);
+	endpoint(type, path, sizeof(path));
 	snprintf(offset, sizeof(offset), "%u", draw(&session->random, 40));
 	result = execute(session, page ? "page" : "request", 2, values);
 	if (PQresultStatus(result) != PGRES_TUPLES_OK)
-		outcome = judge(session, READ, result, endpoint);
+		outcome = judge(session, READ, result, path);
 	else
 		count(READ, page ? "paged" : "requested");
 	for (int i = 0; outcome == DONE && i < PQntuples(result); i++)
@@ -577,6 +587,8 @@ step(Session *session)
 		return step_batch(session);
 	if (options.history && chance(&session->random, 8))
 		return run_restore(session);
+	if (options.relations && chance(&session->random, 35))
+		return step_relate(session);
 	if (what < 45)
 		return step_upsert(session);
 	if (what < 70)
@@ -672,6 +684,8 @@ run_transaction(Session *session)
 		return run_check(session);
 	if (options.history && chance(&session->random, 10))
 		return run_versions(session);
+	if (options.relations && chance(&session->random, 10))
+		return run_related(session);
 	if (what < 15)
 		return run_read(session);
 	if (what < 19)
