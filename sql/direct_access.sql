@@ -124,6 +124,10 @@ FROM unnest('{BEFORE INSERT,AFTER INSERT,BEFORE UPDATE,AFTER UPDATE,AFTER DELETE
 SELECT c.*
 FROM unnest('{dms.Document,dms.ReferentialIdentity,dms.IdentityLock,dms.ReferenceEdge}'::text[]) AS t,
 	compare(format('CREATE TRIGGER t AFTER INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION note()', t)) AS c;
+SELECT c.*
+FROM unnest('{BEFORE,AFTER}'::text[]) AS w, unnest('{exitwithdrawdate,extra,entrydate}'::text[]) AS n,
+	compare(format('ALTER TABLE edfi.StudentSchoolAssociation ADD IF NOT EXISTS extra integer;
+		CREATE TRIGGER t %s UPDATE OF %s ON edfi.StudentSchoolAssociation FOR EACH ROW EXECUTE FUNCTION note()', w, n)) AS c;
 SELECT * FROM compare('CREATE TRIGGER t AFTER INSERT ON edfi.StudentSchoolAssociation FOR EACH ROW EXECUTE FUNCTION note();
 	ALTER TABLE edfi.StudentSchoolAssociation ENABLE REPLICA TRIGGER t');
 SELECT * FROM compare('CREATE TRIGGER t AFTER INSERT ON edfi.StudentSchoolAssociation FOR EACH ROW EXECUTE FUNCTION note();
@@ -134,6 +138,19 @@ SELECT c.* FROM (VALUES
 	('CREATE RULE r AS ON INSERT TO edfi.StudentSchoolAssociation DO ALSO INSERT INTO noted VALUES (''rule'')'),
 	('CREATE RULE r AS ON INSERT TO edfi.StudentSchoolAssociationEducationPlan DO INSTEAD NOTHING'),
 	('ALTER TABLE edfi.StudentSchoolAssociation ADD CHECK (exitwithdrawdate IS NULL)'),
+	('ALTER TABLE edfi.StudentSchoolAssociation ADD CHECK (exitwithdrawdate > entrydate), ADD CHECK (documentid > 0)'),
+	('ALTER TABLE edfi.StudentSchoolAssociation ADD CHECK (exitwithdrawdate IS NULL) NOT VALID'),
+	('ALTER TABLE edfi.StudentSchoolAssociation ADD CHECK (exitwithdrawdate < current_date)'),
+	('ALTER TABLE edfi.StudentSchoolAssociation ADD CHECK (exitwithdrawdate IS NULL OR tableoid = 1)'),
+	('ALTER TABLE edfi.StudentSchoolAssociation ADD CHECK (exitwithdrawdate IS NULL OR
+		StudentSchoolAssociation.* IS NOT NULL)'),
+	('ALTER TABLE edfi.StudentSchoolAssociation ADD CHECK (exitwithdrawdate IS NULL OR 1 / (documentid - documentid) = 1)'),
+	('CREATE FUNCTION public.refuse(date) RETURNS boolean LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp
+		AS ''SELECT $1 IS NULL'';
+		ALTER TABLE edfi.StudentSchoolAssociation ADD CHECK (public.refuse(exitwithdrawdate))'),
+	('ALTER TABLE edfi.StudentSchoolAssociationEducationPlan ADD CHECK (educationplandescriptor_descriptorid > 0)'),
+	('ALTER TABLE dms.ReferenceEdge ADD CHECK (childdocumentid <> parentdocumentid)'),
+	('ALTER TABLE dms.Document ADD CHECK (etag < 1000000000), ADD CHECK (resourcename ~ ''^[A-Z]'')'),
 	('ALTER TABLE edfi.StudentSchoolAssociation ADD extra integer GENERATED ALWAYS AS (extract(year FROM entrydate)) STORED'),
 	('ALTER TABLE edfi.StudentSchoolAssociation ADD extra text DEFAULT ''fixed'''),
 	('ALTER TABLE edfi.StudentSchoolAssociation ADD extra text DEFAULT upper(''fixed'')'),

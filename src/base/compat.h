@@ -73,6 +73,13 @@ typedef bool CompatUpdateIndexes;
 #define COMPAT_MUST_UPDATE_INDEXES(which) (which)
 #endif
 
+/* PostgreSQL 18 has check constraints that are not enforced. */
+#if PG_VERSION_NUM >= 180000
+#define COMPAT_IS_ENFORCED(check) ((check).ccenforced)
+#else
+#define COMPAT_IS_ENFORCED(check) true
+#endif
+
 /* PostgreSQL 17 groups the two parts of the id of a running transaction. */
 #if PG_VERSION_NUM >= 170000
 #define COMPAT_LXID(proc) ((proc)->vxid.lxid)

@@ -431,12 +431,12 @@ RaiseOne(DocumentHeader *header, const char *version, bool judge)
 	DocumentHeader bumped = *header;
 	Bump		direct = {&bumped, version, judge && !FAULT_SKIP("etag_judge")};
 
-	if (RowWriteEdit(&bumped_documents, header->document_id, BumpRow, &direct))
+	values[0] = Int64GetDatum(header->document_id);
+	if (RowWriteEdit(&bumped_documents, values, BumpRow, &direct))
 	{
 		*header = bumped;
 		return true;
 	}
-	values[0] = Int64GetDatum(header->document_id);
 	values[1] = Int64GetDatum(header->etag);
 	nulls[1] = direct.judge ? ' ' : 'n';
 	values[2] = CStringGetTextDatum(version);

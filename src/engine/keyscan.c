@@ -397,6 +397,16 @@ BeginKeys(KeyScan *scan, const Datum *keys, bool any)
 	return true;
 }
 
+/*
+ * Start to scan the rows whose search columns equal the keys, in the active snapshot.
+ * Returns false if there is no suitable index.
+ */
+bool
+KeyScanBegin(KeyScan *scan, const Datum *keys)
+{
+	return BeginKeys(scan, keys, false);
+}
+
 /* Returns the end of the run of consecutive ids that starts at first. */
 static int
 RunEnd(const int64 *ids, int n, int first)

@@ -33,6 +33,7 @@ typedef struct KeyScan
 
 extern void KeyScanInit(void);
 extern bool KeyScanOpen(KeyScan *scan, KeyedTable *table, LOCKMODE lock, AclMode rights);
+extern bool KeyScanBegin(KeyScan *scan, const Datum *keys);
 extern bool KeyScanBeginIds(KeyScan *scan, const int64 *ids, int n);
 extern bool KeyScanNext(KeyScan *scan);
 extern void KeyScanClose(KeyScan *scan);

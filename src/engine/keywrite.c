@@ -104,7 +104,9 @@ BeginUpdates(TableWriter *writer, const KeyScan *scan, int n)
 {
 	if (!TableWriterBegin(writer, scan->relation, CMD_UPDATE, Min(n, WRITE_BATCH), &TTSOpsHeapTuple) ||
 		writer->facts->nupdate_keys > 0 || writer->facts->nreferenced > 0 || writer->facts->deferrable ||
-		!AreStoredAsGiven(scan, scan->table->nkeys))
+		writer->facts->nchecks > 0 || !AreStoredAsGiven(scan, scan->table->nkeys) ||
+		!WriteFactsUpdate(writer->facts, scan->columns + scan->table->nkeys,
+						  scan->table->ncolumns - scan->table->nkeys))
 		return false;
 	writer->changed = ChangedColumns(scan);
 	writer->nchanged = scan->table->ncolumns - scan->table->nkeys;
@@ -371,7 +373,8 @@ InsertDirectly(KeyedTable *table, int n, RowSource source, void *arg)
 	if (!KeyScanOpen(&opened, table, RowExclusiveLock, ACL_INSERT))
 		return false;
 	able = TableWriterBegin(&writer, opened.relation, CMD_INSERT, Min(n, WRITE_BATCH), &TTSOpsVirtual) &&
-		writer.facts->ninsert_keys == 0 && !writer.facts->deferrable && AreStoredAsGiven(&opened, 0) &&
+		writer.facts->ninsert_keys == 0 && !writer.facts->deferrable && writer.facts->nchecks == 0 &&
+		AreStoredAsGiven(&opened, 0) &&
 		RelationGetNumberOfAttributes(opened.relation) == table->ncolumns;
 	for (int i = 0; able && i < n; i++)
 	{

@@ -162,7 +162,7 @@ EndInsert(KeyScan *opened, TableWriter *writer)
 
 /*
  * Add a row to insert, of which the first ngiven columns are given; returns false if
- * a value is missing.
+ * a value is missing or refused.
  */
 static bool
 AddRow(TableWriter *writer, const KeyScan *opened, const Row *row, int ngiven)
@@ -174,7 +174,7 @@ AddRow(TableWriter *writer, const KeyScan *opened, const Row *row, int ngiven)
 	if (!IsComplete(slot, writer->relation))
 		return false;
 	ExecStoreVirtualTuple(slot);
-	return true;
+	return WriteFactsAccept(writer->facts, slot);
 }
 
 /* Insert rows without a statement; returns false if that cannot be done. */
@@ -273,9 +273,21 @@ RowWriteReturning(KeyedTable *table, Row *row, int ngiven)
 	return able;
 }
 
+/* Returns true if the key columns of an index are those that identify a row. */
+static bool
+IsOfKey(const KeyScan *opened, const IndexInfo *info)
+{
+	if (info->ii_NumIndexKeyAttrs != opened->table->nkeys)
+		return false;
+	for (int i = 0; i < info->ii_NumIndexKeyAttrs; i++)
+		if (!IsAmong(opened, info->ii_IndexAttrNumbers[i], opened->table->nkeys))
+			return false;
+	return true;
+}
+
 /*
- * Returns the only unique index of just the first column; InvalidOid if it is not the
- * only one, or ON CONFLICT would not use it.
+ * Returns the only unique index of just the key; InvalidOid if it is not the only one,
+ * or ON CONFLICT would not use it.
  */
 static Oid
 ArbiterOf(const KeyScan *opened, const WriteFacts *facts)
@@ -286,8 +298,7 @@ ArbiterOf(const KeyScan *opened, const WriteFacts *facts)
 	{
 		const IndexInfo *info = facts->indexes[i].info;
 
-		if (!info->ii_Unique || info->ii_NumIndexKeyAttrs != 1 ||
-			info->ii_IndexAttrNumbers[0] != opened->columns[0])
+		if (!info->ii_Unique || !IsOfKey(opened, info))
 			continue;
 		if (OidIsValid(arbiter) || facts->indexes[i].filter > 0 || !facts->indexes[i].arbiter)
 			return InvalidOid;
@@ -297,8 +308,8 @@ ArbiterOf(const KeyScan *opened, const WriteFacts *facts)
 }
 
 /*
- * Insert a row unless another one has the same first column, which must be unique.
- * Returns false if nothing was written, and a statement must decide.  It also does if
+ * Insert a row unless another one has the same key, for which there must be a unique
+ * index.  Returns false if nothing was written, and a statement must decide.  It also does if
  * there are foreign keys, as in RowWriteInserts().
  */
 bool
@@ -320,13 +331,13 @@ RowWriteClaim(KeyedTable *table, const Row *row)
 	return able;
 }
 
-/* Returns true if the current row of a scan has the key of these values. */
+/* Returns true if the current row of a scan has the rest of the key of these values. */
 static bool
 HasKey(KeyScan *scan, const Datum *values)
 {
 	const KeyedTable *table = scan->table;
 
-	for (int i = 0; i < table->nkeys; i++)
+	for (int i = KeyedTableSearchColumns(table); i < table->nkeys; i++)
 	{
 		Form_pg_attribute column = TupleDescAttr(RelationGetDescr(scan->relation), scan->columns[i] - 1);
 		bool		isnull;
@@ -345,9 +356,7 @@ HasKey(KeyScan *scan, const Datum *values)
 static bool
 FindRow(KeyScan *scan, const Datum *values)
 {
-	int64		id = DatumGetInt64(values[0]);
-
-	if (!KeyScanBeginIds(scan, &id, 1))
+	if (!KeyScanBegin(scan, values))
 		return false;
 	while (KeyScanNext(scan))
 		if (HasKey(scan, values))
@@ -400,7 +409,7 @@ MakeVersion(TableWriter *writer, KeyScan *scan, TupleTableSlot *row, const Datum
 	if (!IsComplete(row, writer->relation))
 		return false;
 	ExecStoreVirtualTuple(row);
-	return !IsReferenceLost(writer, scan->slot, row);
+	return WriteFactsAccept(writer->facts, row) && !IsReferenceLost(writer, scan->slot, row);
 }
 
 /*
@@ -441,7 +450,10 @@ BeginUpdate(RowUpdate *update, KeyedTable *table, const Datum *values)
 		return false;
 	SnapshotBegin();
 	return TableWriterBegin(&update->writer, update->scan.relation, CMD_UPDATE, 1, &TTSOpsVirtual) &&
-		AreAssignable(&update->scan, table->nkeys, table->ncolumns) && FindRow(&update->scan, values);
+		AreAssignable(&update->scan, table->nkeys, table->ncolumns) &&
+		WriteFactsUpdate(update->writer.facts, update->scan.columns + table->nkeys,
+						 table->ncolumns - table->nkeys) &&
+		FindRow(&update->scan, values);
 }
 
 /* Close the table of an update, if it was opened. */
@@ -477,20 +489,19 @@ ScannedRow(KeyScan *scan, Datum *values, bool *nulls)
 }
 
 /*
- * Change the row whose key is an id, in its newest version.  The callback gets its
+ * Change the row that has a key, in its newest version.  The callback gets its
  * values.  Returns false if nothing was written, and a statement must decide.
  */
 bool
-RowWriteEdit(KeyedTable *table, int64 id, RowEdit edit, void *arg)
+RowWriteEdit(KeyedTable *table, const Datum *keys, RowEdit edit, void *arg)
 {
 	Datum	   *values = palloc(sizeof(Datum) * table->ncolumns);
 	bool	   *nulls = palloc(sizeof(bool) * table->ncolumns);
 	RowUpdate	update;
 	bool		able;
 
-	Assert(table->nkeys == 1);
-	values[0] = Int64GetDatum(id);
-	able = BeginUpdate(&update, table, values);
+	Assert(table->nkeys == KeyedTableSearchColumns(table));
+	able = BeginUpdate(&update, table, keys);
 	if (able)
 	{
 		ScannedRow(&update.scan, values, nulls);

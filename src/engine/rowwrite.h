@@ -21,7 +21,7 @@ extern uint64 RowWriteRun(KeyedTable *table, KeyedVerb verb, const RowSet *rows)
 extern bool RowWriteInserts(KeyedTable *table, int ngiven);
 extern bool RowWriteReturning(KeyedTable *table, Row *row, int ngiven);
 extern bool RowWriteClaim(KeyedTable *table, const Row *row);
-extern bool RowWriteEdit(KeyedTable *table, int64 id, RowEdit edit, void *arg);
+extern bool RowWriteEdit(KeyedTable *table, const Datum *keys, RowEdit edit, void *arg);
 extern bool RowWriteLock(KeyedTable *table, int64 id, LockTupleMode mode, LockWaitPolicy wait,
 						 Datum *values);
 

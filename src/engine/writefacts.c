@@ -4,10 +4,11 @@
  *		statements, and keeping that for the session.
  *
  * A table is written without statements if a statement would do nothing but write
- * rows and index entries, and check foreign keys and deferrable unique keys.  All
- * else that an owner may have added (triggers, rules, checks, generated columns,
- * other kinds of indexes) needs an executor.  One function decides about each kind
- * of thing, and what it does not know is left to statements.
+ * rows and index entries, and check foreign keys, deferrable unique keys, and
+ * conditions that depend on nothing but the row.  All else that an owner may have
+ * added (triggers, rules, other checks, generated columns, other kinds of indexes)
+ * needs an executor.  One function decides about each kind of thing, and what it
+ * does not know is left to statements.
  *
  * The facts follow from the catalog entries of the table, its indexes, and the
  * tables that its foreign keys point at.  They are kept until one of these
@@ -25,6 +26,7 @@
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "access/transam.h"
+#include "base/compat.h"
 #include "catalog/index.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_class.h"
@@ -35,6 +37,7 @@
 #include "commands/trigger.h"
 #include "engine/keyaccess.h"
 #include "engine/writefacts.h"
+#include "executor/executor.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/primnodes.h"
 #include "optimizer/optimizer.h"
@@ -263,7 +266,7 @@ IsOfConstraint(const Trigger *trigger)
 		TRIGGER_FOR_ROW(trigger->tgtype) && TRIGGER_FOR_AFTER(trigger->tgtype);
 }
 
-/* Note a trigger that fires after insertions. */
+/* Note a trigger that fires for insertions. */
 static void
 NoteInsertTrigger(Relation relation, const Trigger *trigger, int number, WriteFacts *facts)
 {
@@ -276,12 +279,24 @@ NoteInsertTrigger(Relation relation, const Trigger *trigger, int number, WriteFa
 		facts->inserts = false;
 }
 
-/* Note a trigger that fires after updates. */
+/*
+ * Returns true if a trigger fires only for updates that set certain columns, which are
+ * added to those that are watched.
+ */
+static bool
+IsOfColumns(const Trigger *trigger, WriteFacts *facts)
+{
+	for (int i = 0; i < trigger->tgnattr; i++)
+		facts->watched = bms_add_member(facts->watched, trigger->tgattr[i]);
+	return trigger->tgnattr > 0;
+}
+
+/* Note a trigger that fires for updates. */
 static void
 NoteUpdateTrigger(Relation relation, const Trigger *trigger, int number, WriteFacts *facts)
 {
 	if (!IsOfConstraint(trigger))
-		facts->updates = false;
+		facts->updates = facts->updates && IsOfColumns(trigger, facts);
 	else if (trigger->tgfoid == F_RI_FKEY_CHECK_UPD)
 		facts->updates = facts->updates &&
 			DescribeKey(relation, trigger, number, &facts->update_keys[facts->nupdate_keys++]);
@@ -365,6 +380,84 @@ DescribeFill(Relation relation, AttrNumber column, ColumnFill *fill)
 	}
 }
 
+/* --- checks --------------------------------------------------------------- */
+
+/* Tree walker: returns true if an expression looks at more than columns of a row. */
+static bool
+LooksElsewhere(Node *node, void *arg)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Var))
+		return ((Var *) node)->varattno <= 0;
+	return expression_tree_walker(node, LooksElsewhere, arg);
+}
+
+/* Returns true if a condition depends on the columns of a row only, and runs no code of an owner. */
+static bool
+IsSimple(Node *condition)
+{
+	return !LooksElsewhere(condition, NULL) && !CallsUserDefined(condition, NULL) &&
+		!contain_mutable_functions(condition);
+}
+
+/*
+ * Compile the check constraints; returns false if one of them needs an executor.  A
+ * statement would read, plan and compile them each time.
+ */
+static bool
+DescribeChecks(Relation relation, WriteFacts *facts)
+{
+	const TupleConstr *constraints = RelationGetDescr(relation)->constr;
+	int			n = constraints == NULL ? 0 : constraints->num_check;
+
+	if (n == 0)
+		return true;
+	facts->checks = palloc(sizeof(ExprState *) * n);
+	facts->evaluation = CreateStandaloneExprContext();
+	for (int i = 0; i < n; i++)
+	{
+		Node	   *condition = stringToNode(constraints->check[i].ccbin);
+
+		if (!COMPAT_IS_ENFORCED(constraints->check[i]))
+			continue;
+		if (!IsSimple(condition))
+			return false;
+		facts->checks[facts->nchecks++] = ExecInitExpr(expression_planner((Expr *) condition), NULL);
+	}
+	return true;
+}
+
+/*
+ * Returns true if a row satisfies all checks of its table.  If it does not, the
+ * statement that is to write it reports that.
+ */
+bool
+WriteFactsAccept(const WriteFacts *facts, TupleTableSlot *row)
+{
+	bool		accepted = true;
+
+	if (facts->nchecks == 0)
+		return true;
+	facts->evaluation->ecxt_scantuple = row;
+	for (int i = 0; accepted && i < facts->nchecks; i++)
+		accepted = ExecCheck(facts->checks[i], facts->evaluation);
+	ResetExprContext(facts->evaluation);
+	return accepted;
+}
+
+/* Returns true if an update that sets these columns can be done without a statement. */
+bool
+WriteFactsUpdate(const WriteFacts *facts, const AttrNumber *columns, int n)
+{
+	if (facts->watched == NULL)
+		return true;
+	for (int i = 0; i < n; i++)
+		if (bms_is_member(columns[i], facts->watched))
+			return false;
+	return true;
+}
+
 /* --- tables --------------------------------------------------------------- */
 
 /* Returns true if statements must not give values for a column: it is GENERATED ALWAYS. */
@@ -377,7 +470,7 @@ RefusesValues(Relation relation)
 	return false;
 }
 
-/* Returns true if writing a row evaluates no expression and changes no other row. */
+/* Returns true if writing a row sets no other value of it and changes no other row. */
 static bool
 IsPlain(Relation relation)
 {
@@ -385,7 +478,7 @@ IsPlain(Relation relation)
 
 	return relation->rd_rel->relkind == RELKIND_RELATION && relation->rd_rel->relam == HEAP_TABLE_AM_OID &&
 		!relation->rd_rel->relhasrules && !relation->rd_rel->relispartition && !RefusesValues(relation) &&
-		(constraints == NULL || (constraints->num_check == 0 && !constraints->has_generated_stored));
+		(constraints == NULL || !constraints->has_generated_stored);
 }
 
 /* Find out all about a table. */
@@ -398,7 +491,7 @@ Describe(Relation relation)
 	if (!IsPlain(relation))
 		return facts;
 	facts->deletes = true;
-	facts->inserts = facts->updates = DescribeIndexes(relation, facts);
+	facts->inserts = facts->updates = DescribeIndexes(relation, facts) && DescribeChecks(relation, facts);
 	DescribeTriggers(relation, facts);
 	if (!facts->inserts)
 		return facts;

@@ -8,6 +8,8 @@
 #include "postgres.h"
 
 #include "access/attnum.h"
+#include "executor/tuptable.h"
+#include "nodes/bitmapset.h"
 #include "nodes/execnodes.h"
 #include "nodes/nodes.h"
 #include "utils/relcache.h"
@@ -61,6 +63,11 @@ typedef struct WriteFacts
 	WriteIndex *indexes;
 	int			nindexes;
 	bool		deferrable;		/* a unique key is */
+	ExprState **checks;			/* check constraints */
+	int			nchecks;
+	ExprContext *evaluation;	/* of checks */
+	Bitmapset  *watched;		/* columns whose update fires a trigger, if the
+								 * update sets one of them */
 	ForeignKey *insert_keys;	/* to check after an insertion, in this order */
 	int			ninsert_keys;
 	ForeignKey *update_keys;
@@ -72,5 +79,7 @@ typedef struct WriteFacts
 } WriteFacts;
 
 extern const WriteFacts *WriteFactsOf(Relation relation);
+extern bool WriteFactsUpdate(const WriteFacts *facts, const AttrNumber *columns, int n);
+extern bool WriteFactsAccept(const WriteFacts *facts, TupleTableSlot *row);
 
 #endif							/* DMS_WRITEFACTS_H */

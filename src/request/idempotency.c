@@ -19,6 +19,7 @@
 #include "base/words.h"
 #include "catalog/pg_type.h"
 #include "engine/keyscan.h"
+#include "engine/rowwrite.h"
 #include "engine/session.h"
 #include "engine/snapshot.h"
 #include "engine/statement.h"
@@ -37,6 +38,9 @@
 #define MAX_KEY 128
 #define MAX_ROUTE 256
 #define MAX_BODY (1024 * 1024)
+
+/* The status of a key whose request is open. */
+#define STATUS_OPEN 102
 
 static int	ttl_seconds = 24 * 60 * 60;
 static int	lease_seconds = 60;
@@ -81,6 +85,7 @@ enum
 	KEY_ID,
 	KEY_IS_PROCESSED,
 	KEY_STATUS,
+	KEY_EXPIRES_AT,
 	KEY_FINGERPRINT,			/* NULL from here on, if not given */
 	KEY_HEADERS,
 	KEY_BODY,
@@ -89,16 +94,56 @@ enum
 };
 
 static const char *const key_columns[KEY_COLUMNS] = {
-	"scope", "route", "httpmethod", "key", "id", "isprocessed", "statuscode", "requestfingerprint",
-	"responseheaders", "responsebody", "contenttype",
+	"scope", "route", "httpmethod", "key", "id", "isprocessed", "statuscode", "expiresat",
+	"requestfingerprint", "responseheaders", "responsebody", "contenttype",
 };
 static const Oid key_column_types[KEY_COLUMNS] = {
-	TEXTOID, TEXTOID, TEXTOID, TEXTOID, UUIDOID, BOOLOID, INT4OID, TEXTOID, JSONBOID, TEXTOID, TEXTOID,
+	TEXTOID, TEXTOID, TEXTOID, TEXTOID, UUIDOID, BOOLOID, INT4OID, TIMESTAMPTZOID, TEXTOID, JSONBOID,
+	TEXTOID, TEXTOID,
 };
 static KeyedTable key_table =
 {
 	.schema = "dms",.name = "idempotencykeys", KEYED_COLUMNS(key_columns, key_column_types),
 	.nkeys = KEY_ID,.nsearch = KEY_ID,.nrequired = KEY_FINGERPRINT
+};
+
+/* What a claim writes. */
+static const char *const claim_columns[] = {
+	"scope", "route", "httpmethod", "key", "id", "requestfingerprint", "statuscode", "isprocessed",
+	"claimedat", "expiresat",
+};
+static const Oid claim_column_types[] = {
+	TEXTOID, TEXTOID, TEXTOID, TEXTOID, UUIDOID, TEXTOID, INT4OID, BOOLOID, TIMESTAMPTZOID, TIMESTAMPTZOID,
+};
+static KeyedTable claimed_keys =
+{
+	.schema = "dms",.name = "idempotencykeys", KEYED_COLUMNS(claim_columns, claim_column_types),
+	.nkeys = KEY_ID,.nsearch = KEY_ID
+};
+
+/* What an answer changes. */
+enum
+{
+	ANSWER_IS_PROCESSED = KEY_ID,
+	ANSWER_STATUS,
+	ANSWER_HEADERS,
+	ANSWER_BODY,
+	ANSWER_CONTENT_TYPE,
+	ANSWER_COMPLETED_AT,
+	ANSWER_COLUMNS
+};
+
+static const char *const answer_columns[ANSWER_COLUMNS] = {
+	"scope", "route", "httpmethod", "key", "isprocessed", "statuscode", "responseheaders",
+	"responsebody", "contenttype", "processingcompletedat",
+};
+static const Oid answer_column_types[ANSWER_COLUMNS] = {
+	TEXTOID, TEXTOID, TEXTOID, TEXTOID, BOOLOID, INT4OID, JSONBOID, TEXTOID, TEXTOID, TIMESTAMPTZOID,
+};
+static KeyedTable answered_keys =
+{
+	.schema = "dms",.name = "idempotencykeys", KEYED_COLUMNS(answer_columns, answer_column_types),
+	.nkeys = KEY_ID,.nsearch = KEY_ID,.nrequired = ANSWER_HEADERS
 };
 
 static const Oid complete_types[] = {UUIDOID, INT4OID, JSONBOID, TEXTOID, TEXTOID, BOOLOID};
@@ -226,22 +271,6 @@ Lease(void)
 	return Seconds(Max(lease_seconds, StoreRowLimits()->idempotency_lease));
 }
 
-/* Insert the claim, or take an old one over; returns false if the key is taken. */
-static bool
-ClaimKey(const IdempotencyKey *key, const char *fingerprint, const Interval *ttl)
-{
-	Datum		values[lengthof(key_types)];
-	pg_uuid_t	id;
-
-	UuidV7(&id);
-	KeyValues(key, values);
-	values[4] = UUIDPGetDatum(&id);
-	values[5] = fingerprint ? CStringGetTextDatum(fingerprint) : (Datum) 0;
-	values[6] = IntervalPGetDatum(Retention(ttl));
-	values[7] = IntervalPGetDatum(Lease());
-	return StatementRun(&claim_key, values, fingerprint ? "        " : "     n  ", false, 0) > 0;
-}
-
 /* Read the current row of a key; returns false if there is none. */
 static bool
 FindKey(const IdempotencyKey *key, StoredRows *row)
@@ -255,6 +284,54 @@ FindKey(const IdempotencyKey *key, StoredRows *row)
 	return row->nrows > 0;
 }
 
+/* Returns the time after this interval. */
+static Datum
+After(TimestampTz now, const Interval *interval)
+{
+	return DirectFunctionCall2(timestamptz_pl_interval, TimestampTzGetDatum(now), IntervalPGetDatum(interval));
+}
+
+/*
+ * Insert the claim without a statement; returns false if the key may be taken, and
+ * the statement must decide.  The parameters are those of the statement.
+ */
+static bool
+ClaimNewKey(const Datum *parameters, bool has_fingerprint)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	Datum		values[lengthof(claim_columns)];
+	bool		nulls[lengthof(claim_columns)] = {[5] = !has_fingerprint};
+	Row			row = {.values = values,.nulls = nulls};
+
+	memcpy(values, parameters, sizeof(Datum) * 6);
+	values[6] = Int32GetDatum(STATUS_OPEN);
+	values[7] = BoolGetDatum(false);
+	values[8] = TimestampTzGetDatum(now);
+	values[9] = After(now, DatumGetIntervalP(parameters[6]));
+	return RowWriteClaim(&claimed_keys, &row);
+}
+
+/*
+ * Insert the claim, or take an old one over; returns false if the key is taken.  A new
+ * claim may have to be withdrawn, and its row is left to VACUUM then, so the caller
+ * says whether a row with the key is known.
+ */
+static bool
+ClaimKey(const IdempotencyKey *key, const char *fingerprint, const Interval *ttl, bool known)
+{
+	Datum		values[lengthof(key_types)];
+	pg_uuid_t	id;
+
+	UuidV7(&id);
+	KeyValues(key, values);
+	values[4] = UUIDPGetDatum(&id);
+	values[5] = fingerprint ? CStringGetTextDatum(fingerprint) : (Datum) 0;
+	values[6] = IntervalPGetDatum(Retention(ttl));
+	values[7] = IntervalPGetDatum(Lease());
+	return (!known && ClaimNewKey(values, fingerprint != NULL)) ||
+		StatementRun(&claim_key, values, fingerprint ? "        " : "     n  ", false, 0) > 0;
+}
+
 /* Copy a text of a row into the given memory context; NULL for NULL. */
 static text *
 CopyText(const StoredRows *row, int column, MemoryContext context)
@@ -266,31 +343,33 @@ CopyText(const StoredRows *row, int column, MemoryContext context)
 	return copy;
 }
 
-/* Read the state of a key that could not be claimed. */
+/* Returns true if a key has an answer that holds: nobody can take the key over. */
+static bool
+IsAnswered(const StoredRows *row)
+{
+	return DatumGetBool(row->values[KEY_IS_PROCESSED]) &&
+		DatumGetTimestampTz(row->values[KEY_EXPIRES_AT]) > GetCurrentTimestamp();
+}
+
+/* Read the state of a key that cannot be claimed. */
 static void
-ReadKey(const IdempotencyKey *key, const char *fingerprint, MemoryContext context,
+ReadKey(const StoredRows *row, const char *fingerprint, MemoryContext context,
 		IdempotencyClaim *claim)
 {
-	StoredRows	row;
-	text	   *known;
+	text	   *known = CopyText(row, KEY_FINGERPRINT, CurrentMemoryContext);
 
-	if (!FindKey(key, &row))
-		ereport(ERROR,
-				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg("idempotency key is locked and not there")));
-	known = CopyText(&row, KEY_FINGERPRINT, CurrentMemoryContext);
 	if (known != NULL && (fingerprint == NULL || strcmp(text_to_cstring(known), fingerprint) != 0) &&
 		!FAULT_SKIP("idempotency_fingerprint"))
 		claim->state = IDEMPOTENCY_MISMATCH;
-	else if (!DatumGetBool(row.values[KEY_IS_PROCESSED]))
+	else if (!DatumGetBool(row->values[KEY_IS_PROCESSED]))
 		claim->state = IDEMPOTENCY_RUNNING;
 	else
 	{
 		claim->state = IDEMPOTENCY_DONE;
-		claim->status = DatumGetInt32(row.values[KEY_STATUS]);
-		claim->headers = PointerGetDatum(CopyText(&row, KEY_HEADERS, context));
-		claim->body = CopyText(&row, KEY_BODY, context);
-		claim->content_type = CopyText(&row, KEY_CONTENT_TYPE, context);
+		claim->status = DatumGetInt32(row->values[KEY_STATUS]);
+		claim->headers = PointerGetDatum(CopyText(row, KEY_HEADERS, context));
+		claim->body = CopyText(row, KEY_BODY, context);
+		claim->content_type = CopyText(row, KEY_CONTENT_TYPE, context);
 	}
 }
 
@@ -304,14 +383,23 @@ IdempotencyBegin(const IdempotencyKey *key, const char *fingerprint,
 {
 	MemoryContext context = CurrentMemoryContext;
 	Session		session;
+	StoredRows	row;
+	bool		known;
 
 	memset(claim, 0, sizeof(IdempotencyClaim));
 	PreventCommandIfReadOnly("a request with an Idempotency-Key");
 	SessionBegin(&session, RIGHTS_OF_OWNER);
-	if (ClaimKey(key, fingerprint, ttl))
+	known = FindKey(key, &row);
+	if (known && IsAnswered(&row))
+		ReadKey(&row, fingerprint, context, claim);
+	else if (ClaimKey(key, fingerprint, ttl, known))
 		claim->state = IDEMPOTENCY_NEW;
+	else if (FindKey(key, &row))
+		ReadKey(&row, fingerprint, context, claim);
 	else
-		ReadKey(key, fingerprint, context, claim);
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("idempotency key is locked and not there")));
 	SessionEnd(&session);
 }
 
@@ -324,6 +412,40 @@ WarnTooLarge(const IdempotencyKey *key, const text *body)
 					key->method, key->route),
 			 errdetail("It has %zu bytes; up to %d are kept.",
 					   (size_t) VARSIZE_ANY_EXHDR(body), MAX_BODY)));
+}
+
+/* Callback: put an answer into the row of an open key; returns false if it is not open. */
+static bool
+PutAnswer(Datum *values, bool *nulls, void *arg)
+{
+	const IdempotencyClaim *answer = arg;
+
+	if (DatumGetBool(values[ANSWER_IS_PROCESSED]))
+		return false;
+	values[ANSWER_IS_PROCESSED] = BoolGetDatum(true);
+	values[ANSWER_STATUS] = Int32GetDatum(answer->status);
+	values[ANSWER_HEADERS] = answer->headers;
+	nulls[ANSWER_HEADERS] = answer->headers == (Datum) 0;
+	values[ANSWER_BODY] = PointerGetDatum(answer->body);
+	nulls[ANSWER_BODY] = answer->body == NULL;
+	values[ANSWER_CONTENT_TYPE] = PointerGetDatum(answer->content_type);
+	nulls[ANSWER_CONTENT_TYPE] = answer->content_type == NULL;
+	values[ANSWER_COMPLETED_AT] = TimestampTzGetDatum(GetCurrentTimestamp());
+	nulls[ANSWER_COMPLETED_AT] = false;
+	return true;
+}
+
+/*
+ * Keep an answer without a statement; returns false if the key may not be open, and
+ * statements must decide.
+ */
+static bool
+KeepAnswerDirectly(const IdempotencyKey *key, const IdempotencyClaim *answer)
+{
+	Datum		keys[KEY_ID];
+
+	KeyValues(key, keys);
+	return RowWriteEdit(&answered_keys, keys, PutAnswer, unconstify(IdempotencyClaim *, answer));
 }
 
 /* Keep an answer; returns false if the key is not open. */
@@ -341,6 +463,13 @@ KeepAnswer(Datum id, const IdempotencyClaim *answer, bool with_body)
 	};
 
 	return StatementRun(&complete_key, values, nulls, false, 0) > 0;
+}
+
+/* Delete a key; returns false if it is not open. */
+static bool
+ForgetKey(Datum id)
+{
+	return StatementRun(&forget_key, &id, NULL, false, 0) > 0;
 }
 
 /*
@@ -361,11 +490,10 @@ IdempotencyComplete(const IdempotencyKey *key, const IdempotencyClaim *answer)
 	if (too_large && success)
 		WarnTooLarge(key, answer->body);
 	SessionBegin(&session, RIGHTS_OF_OWNER);
-	found = FindKey(key, &row);
-	if (found && success)
-		found = KeepAnswer(row.values[KEY_ID], answer, !too_large);
-	else if (found)
-		found = StatementRun(&forget_key, &row.values[KEY_ID], NULL, false, 0) > 0;
+	found = success && !too_large && KeepAnswerDirectly(key, answer);
+	if (!found)
+		found = FindKey(key, &row) &&
+			(success ? KeepAnswer(row.values[KEY_ID], answer, !too_large) : ForgetKey(row.values[KEY_ID]));
 	SessionEnd(&session);
 	return found;
 }
