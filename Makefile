@@ -68,7 +68,7 @@ OBJS += $(addprefix src/request/, \
 	requestrelations.o requestroutes.o requestversions.o response.o route.o)
 OBJS += $(addprefix src/admin/, \
 	auditscope.o cachemode.o changetracking.o configure.o configureresource.o deploy.o diagram.o \
-	introspect.o migrate.o migratedata.o migratekeys.o projector.o rebuildedges.o repair.o \
+	introspect.o migrate.o migratedata.o migratekeys.o projector.o publish.o rebuildedges.o repair.o \
 	repairsql.o retention.o upgrade.o)
 OBJS += $(addprefix src/worker/, \
 	launcher.o tasks.o worker.o workerstatus.o)
@@ -80,7 +80,7 @@ $(shell mkdir -p $(sort $(dir $(OBJS))))
 REGRESS = extension uuid lowercase deploy mapping introspection deploy_refusals store indexes protocol
 REGRESS += write write_validation write_references write_identity write_many cascade audit migrate migrate_losses roles configure configure_resource
 REGRESS += direct_access direct_constraints hostile hostile_tables contradictions
-REGRESS += read kept cache query query_changes changes digests history history_rights jobs diffs argument_types requests row_security idempotency relations request_versions request_relations request_changes search generated_id
+REGRESS += read kept cache publish query query_changes changes digests history history_rights jobs diffs argument_types requests row_security idempotency relations request_versions request_relations request_changes search generated_id
 REGRESS += graph_options
 
 # Specs of the fault schedule need pause points, so only ./check runs them.

@@ -1301,6 +1301,10 @@ BEGIN
 			(SELECT max(ChangeVersion) FROM dms.DocumentChange), (SELECT max(ChangeVersion) FROM dms.TrackedChange));
 		TRUNCATE dms.DocumentChange, dms.TrackedChange;
 	END IF;
+	-- TRUNCATE is not published, and consumers must learn which documents are gone.
+	IF EXISTS (SELECT FROM pg_class WHERE oid = 'dms.documentcache'::regclass AND relreplident = 'i') THEN
+		DELETE FROM dms.DocumentCache;
+	END IF;
 	TRUNCATE dms.ReferentialIdentity, dms.ReferenceEdge, dms.IdentityLock, dms.Descriptor, dms.ParentChild,
 		dms.CollectionMember, dms.UniqueKeyValue, dms.DocumentAccount, dms.DocumentCache$ddl$ || tables || $ddl$ CASCADE;
 	RETURN NULL;
@@ -2358,6 +2362,24 @@ $$;
 COMMENT ON FUNCTION dms.projection_status() IS
 'how far dms.DocumentCache is behind (up to 100,000 documents are counted), what failed, and the last rebuild';
 
+CREATE FUNCTION dms.publish_documents(publication name DEFAULT 'dms_documents') RETURNS void
+LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_publish_documents';
+COMMENT ON FUNCTION dms.publish_documents(name) IS
+'creates a publication of dms.DocumentCache for change data capture: inserts, updates and deletes, by the ids of documents';
+
+CREATE FUNCTION dms.unpublish_documents(publication name DEFAULT 'dms_documents') RETURNS void
+LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_unpublish_documents';
+COMMENT ON FUNCTION dms.unpublish_documents(name) IS
+'drops a publication of dms.publish_documents()';
+
+CREATE FUNCTION dms.republish_documents(document_uuids uuid[]) RETURNS SETOF uuid
+LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_republish_documents';
+COMMENT ON FUNCTION dms.republish_documents(uuid[]) IS
+'writes the rows of these documents in dms.DocumentCache again, so that consumers get them again, and returns those that do not exist';
+
 CREATE FUNCTION dms.worker_status()
 RETURNS TABLE (database name, pid int, state text, last_visit timestamptz, next_visit timestamptz, failures int,
 	last_error text)
@@ -3287,7 +3309,7 @@ VALUES
 	retry_jobs, run_claimed_jobs, run_jobs, job_poll, stored_identities, resource_type_id, audit, audit_store, audit_scope, audit_cache, audit_rows, audit_references, audit_documents,
 	audit_edges, audit_identities, audit_descriptors, audit_members, audit_history, audit_changes, audit_options, audit_relations, audit_orphans, rebuild_edges, repair,
 	lock_identity_closure, recompute_identities, grant_access,
-	purge_idempotency_keys, require_page, idempotency_keys, worker_status, set_cache_mode, clear_cache, rebuild_cache,
+	purge_idempotency_keys, require_page, idempotency_keys, worker_status, set_cache_mode, clear_cache, rebuild_cache, publish_documents, unpublish_documents, republish_documents,
 	project_some, project_documents, projection_status}',
 	'{identitylock, idempotencykeys, documentversion, uniquekeyvalue, declaredkeyvalue, record, trackedchange, documentcache, changeconsumer,
 	projectionfailure, cacherebuild, versiondiff, job, deadjob}')

@@ -162,6 +162,15 @@ SELECT dms.skip_change_versions(10) OPERATOR(pg_catalog.>) 10 AS skipped;
 SELECT dms.set_change_tracking(false), dms.set_change_tracking(true);
 ROLLBACK;
 
+-- The cache, and its publication.
+BEGIN;
+SET LOCAL client_min_messages = error;
+SELECT dms.set_cache_mode('write_through');
+SELECT dms.publish_documents();
+SELECT dms.republish_documents(ARRAY[:'note', '00000000-0000-0000-0000-000000000000']::pg_catalog.uuid[]);
+SELECT dms.unpublish_documents();
+ROLLBACK;
+
 -- Audit and repair.
 SELECT kind FROM dms.audit();
 SELECT kind FROM dms.audit('Cascade', 'Note', :'note');

@@ -126,6 +126,9 @@ dms_clear_cache(PG_FUNCTION_ARGS)
 	if (StoreRowCache()->mode != CACHE_OFF)
 		ReportError(PROBLEM_CACHE_MODE, "Switch it off by dms.set_cache_mode() first.",
 					"the cache is cleared only while it is off");
+	if (DocumentCacheIsPublished())
+		ReportError(PROBLEM_CACHE_MODE, "Call dms.unpublish_documents() first. Consumers need a new snapshot then.",
+					"the cache is not cleared while it is published, because consumers would not know what is gone");
 	DocumentCacheClear();
 	SessionEnd(&session);
 	PG_RETURN_VOID();

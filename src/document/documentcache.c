@@ -35,6 +35,7 @@
 #include "engine/session.h"
 #include "engine/snapshot.h"
 #include "engine/statement.h"
+#include "engine/store.h"
 #include "engine/storerow.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
@@ -130,6 +131,14 @@ static Statement sweep_deleted =
 	.argtypes = range_types,
 };
 
+static const Oid uuid_types[] = {UUIDOID};
+static Statement forget =
+{
+	.sql = "DELETE FROM dms.DocumentCache AS c WHERE c.DocumentUuid OPERATOR(pg_catalog.=) $1",
+	.nargs = lengthof(uuid_types),
+	.argtypes = uuid_types,
+};
+
 /* Define the setting of this module. */
 void
 DocumentCacheInit(void)
@@ -137,6 +146,17 @@ DocumentCacheInit(void)
 	DefineCustomBoolVariable("dms.cache_reads",
 							 "Read documents from dms.DocumentCache where it is fresh.",
 							 NULL, &cache_reads, true, PGC_USERSET, 0, NULL, NULL, NULL);
+}
+
+/* Returns true if rows are published, with the ids of their documents as keys. */
+bool
+DocumentCacheIsPublished(void)
+{
+	Relation	relation = table_open(StoreTable(STORE_DOCUMENT_CACHE), AccessShareLock);
+	bool		published = relation->rd_rel->relreplident == REPLICA_IDENTITY_INDEX;
+
+	table_close(relation, NoLock);
+	return published;
 }
 
 /* --- reading --------------------------------------------------------------- */
@@ -240,6 +260,8 @@ typedef struct NewTexts
 	Datum	   *texts;
 	int			n;
 	Size		bytes;
+	TimestampTz valid_from;		/* rows of the same etag that were written
+								 * before are replaced */
 } NewTexts;
 
 /* Write the rows that were collected. */
@@ -256,7 +278,7 @@ Save(NewTexts *texts)
 		DatumArray(texts->n, texts->etags, NULL, INT8OID),
 		DatumArray(texts->n, texts->times, NULL, TIMESTAMPTZOID),
 		DatumArray(texts->n, texts->texts, NULL, JSONOID),
-		TimestampTzGetDatum(StoreRowCache()->valid_from)
+		TimestampTzGetDatum(texts->valid_from)
 	};
 
 	if (texts->n > 0)
@@ -286,6 +308,7 @@ BeginTexts(NewTexts *texts, Resource *resource, int n)
 	texts->texts = palloc(sizeof(Datum) * n);
 	texts->n = 0;
 	texts->bytes = 0;
+	texts->valid_from = StoreRowCache()->valid_from;
 }
 
 /* Add the document at a place of a page. */
@@ -308,14 +331,19 @@ AddText(NewTexts *texts, StoredPage *page, int place)
 	texts->bytes += out.len;
 }
 
-/* Write rows for all documents of a page; returns their number. */
+/*
+ * Write rows for all documents of a page; returns their number.  If all are wanted, rows
+ * are also written that are fresh.
+ */
 static int
-SavePage(StoredPage *page)
+SavePage(StoredPage *page, bool all)
 {
 	NewTexts	texts;
 	int			n = page->tables[0].nrows;
 
 	BeginTexts(&texts, page->resource, Max(n, 1));
+	if (all)
+		texts.valid_from = DT_NOEND;
 	for (int i = 0; i < n; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
@@ -374,9 +402,9 @@ DocumentCacheStale(const int64 *ids, int n, int *nstale, int64 *busy, int *nbusy
 	return stale;
 }
 
-/* Write rows for documents of one resource, whose ids are ascending; returns their number. */
-int
-DocumentCacheProject(Resource *resource, const int64 *ids, int n)
+/* Write rows for documents of one resource: all, or those that are not fresh. */
+static int
+Project(Resource *resource, const int64 *ids, int n, bool all)
 {
 	int			written = 0;
 
@@ -390,10 +418,27 @@ DocumentCacheProject(Resource *resource, const int64 *ids, int n)
 		page = StoredPageRead(resource, ids + i, Min(n - i, DOCUMENTS_AT_ONCE));
 		SnapshotEnd();
 		FAULT_PAUSE("before_cache_write");
-		written += SavePage(page);
+		written += SavePage(page, all);
 		SessionEndPart();
 	}
 	return written;
+}
+
+/* Write rows for documents of one resource, whose ids are ascending; returns their number. */
+int
+DocumentCacheProject(Resource *resource, const int64 *ids, int n)
+{
+	return Project(resource, ids, n, false);
+}
+
+/*
+ * The same, also for rows that are fresh.  The text is stored anew each time: an update
+ * that left it where it is would reach change data capture without it.
+ */
+void
+DocumentCacheRepublish(Resource *resource, const int64 *ids, int n)
+{
+	(void) Project(resource, ids, n, true);
 }
 
 /* Write the row of a document that has just got its etag, if writers do that. */
@@ -407,7 +452,7 @@ DocumentCacheWriteOne(Resource *resource, const DocumentHeader *header)
 	SnapshotBegin();
 	page = StoredPageReadOne(resource, header);
 	SnapshotEnd();
-	(void) SavePage(page);
+	(void) SavePage(page, false);
 }
 
 /* Returns true if writers also write rows of documents that change because others do. */
@@ -452,6 +497,23 @@ DocumentCacheSweepDeleted(int64 from_version)
 		return;
 	SnapshotBeginLatest();
 	(void) StatementRun(&sweep_deleted, values, NULL, false, 0);
+	SnapshotEnd();
+}
+
+/*
+ * Delete the row that a document has left behind, before another one gets its uuid: a
+ * delete under a fixed snapshot may not have seen it, and no projector has swept it
+ * since.  Ids are unique while rows are published.
+ */
+void
+DocumentCacheForget(const pg_uuid_t *uuid)
+{
+	Datum		values[] = {UUIDPGetDatum(uuid)};
+
+	if (!DocumentCacheIsPublished() || FAULT_SKIP("cache_namesakes"))
+		return;
+	SnapshotBeginLatest();
+	(void) StatementRun(&forget, values, NULL, false, 0);
 	SnapshotEnd();
 }
 

@@ -13,6 +13,7 @@
 #include "base/faults.h"
 #include "base/report.h"
 #include "base/uuid.h"
+#include "document/documentcache.h"
 #include "document/history.h"
 #include "document/references.h"
 #include "engine/session.h"
@@ -160,6 +161,7 @@ RestoreDeleted(Write *write, const pg_uuid_t *uuid, const Resource *expected, te
 	FindDeleted(write, uuid, &header);
 	CheckResource(write, uuid, expected, write->resource);
 	write->uuid = uuid;
+	DocumentCacheForget(uuid);
 	if (WriteDeleted(write, document))
 		return true;
 	if (!Exists(uuid, &resource) && write->document_id != 0)

@@ -36,3 +36,13 @@ SET dms.cache_reads = off AS $function$
 	FROM dms.DocumentCache AS c JOIN dms.Document AS d ON d.DocumentId = c.DocumentId AND d.Etag = c.Etag
 	WHERE c.DocumentJson::text <> dms.get_document(d.DocumentUuid)::text
 $function$;
+
+-- Documents are published.  That the server cannot decode them does not matter here.
+CREATE OR REPLACE FUNCTION publish() RETURNS void LANGUAGE sql VOLATILE
+SET client_min_messages = error AS $function$
+	SELECT dms.publish_documents()
+$function$;
+
+CREATE OR REPLACE FUNCTION unpublish() RETURNS void LANGUAGE sql VOLATILE AS $function$
+	SELECT dms.unpublish_documents()
+$function$;
