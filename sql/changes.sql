@@ -162,6 +162,17 @@ SELECT c.change_version, c.document_id FROM dms.changed_documents('isolation', '
 SELECT c.document ->> 'sessionName' AS name
 FROM dms.changed_documents('isolation', 'sessions', :before + 1, after_version => :page_change_version, after_document_id => :page_document_id) AS c;
 SELECT count(*) FROM dms.deleted_documents('isolation', 'offerings', page_limit => 1, page_offset => 1);
+-- A document that takes the key of a deleted one hides the delete from then on, not
+-- from windows before, whose clients may never hear that it had that key.
+SELECT post('sessions', '{"sessionName": "Taken"}');
+SELECT dms.delete_document(id_of('sessions', '{"sessionName": "Taken"}'));
+SELECT newest AS gone FROM dms.available_change_versions() \gset
+SELECT put(id_of('sessions', '{"sessionName": "W2"}'), '{"sessionName": "Taken"}');
+SELECT count(*) FILTER (WHERE w = :gone) AS before, count(*) FILTER (WHERE w <> :gone) AS then
+FROM dms.available_change_versions(), unnest(ARRAY[:gone, newest]) AS w, dms.deleted_documents('isolation', 'sessions', :after + 1, w);
+SELECT put(id_of('sessions', '{"sessionName": "Taken"}'), '{"sessionName": "W2"}');
+SELECT key_values FROM dms.deleted_documents('isolation', 'sessions', :after + 1);
+SELECT newest AS after FROM dms.available_change_versions() \gset
 -- A change that is not committed is not among the newest.
 BEGIN;
 SELECT post('sessions', '{"sessionName": "W3"}');

@@ -38,13 +38,20 @@ PG_FUNCTION_INFO_V1(dms_changed_keys);
 
 static const Oid window_types[] = {INT4OID, INT8OID, INT8OID, INT8OID, INT8OID};
 
-/* Deleted documents, unless there is one with the identity or the id again. */
+/*
+ * Deleted documents, unless there is one with the identity or the id again.  One that
+ * has taken over the identity after the window does not count: the client hears of it
+ * later, if at all, for it may have given up the identity by then.
+ */
 #define DELETED_SQL " FROM dms.TrackedChange AS t WHERE t.ResourceTypeId OPERATOR(pg_catalog.=) $1" \
 	" AND t.ChangeVersion OPERATOR(pg_catalog.>=) $2 AND t.ChangeVersion OPERATOR(pg_catalog.<=) $3" \
 	" AND t.Kind::pg_catalog.text OPERATOR(pg_catalog.=) 'D' AND t.OldKey IS NOT NULL"
 #define SUPPRESSED_SQL \
 	" AND NOT EXISTS (SELECT FROM dms.ReferentialIdentity AS i" \
-	" WHERE i.ReferentialId OPERATOR(pg_catalog.=) t.OldReferentialId)" \
+	" WHERE i.ReferentialId OPERATOR(pg_catalog.=) t.OldReferentialId" \
+	" AND COALESCE((SELECT k.ChangeVersion FROM dms.TrackedChange AS k" \
+	" WHERE k.DocumentId OPERATOR(pg_catalog.=) i.DocumentId AND k.Kind::pg_catalog.text OPERATOR(pg_catalog.=) 'K'" \
+	" ORDER BY k.Etag DESC LIMIT 1), 0) OPERATOR(pg_catalog.<=) $3)" \
 	" AND NOT EXISTS (SELECT FROM dms.Document AS d WHERE d.DocumentUuid OPERATOR(pg_catalog.=) t.DocumentUuid)"
 #define DELETED_PAGE_SQL(suppressed) \
 	"SELECT t.DocumentUuid, t.ChangeVersion, t.OldKey::pg_catalog.text, NULL::pg_catalog.text" DELETED_SQL suppressed \

@@ -8,9 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <uuid/uuid.h>
-
-#include "stress.h"
+#include "follow.h"
 
 typedef struct Representation
 {
@@ -39,6 +37,15 @@ static size_t nseen = 0;
 static Promise *promises = NULL;
 static size_t promises_size = 0;
 static size_t npromises = 0;
+
+/* All that was acknowledged, in that order, for those who follow the store. */
+static struct
+{
+	uuid_t		id;
+	int64_t		etag;
+}		   *logged = NULL;
+static size_t logged_size = 0;
+static size_t nlogged = 0;
 
 /* Returns the first place of an entry in a hash table. */
 static size_t
@@ -167,6 +174,21 @@ promise(const char *uuid)
 	return found;
 }
 
+/* Add to the log; the caller holds the mutex. */
+static void
+log_acknowledged(const uuid_t id, int64_t etag)
+{
+	if (!options.follow)
+		return;
+	if (nlogged == logged_size)
+	{
+		logged_size = logged_size ? logged_size * 2 : 1 << 14;
+		logged = realloc(logged, logged_size * sizeof(*logged));
+	}
+	uuid_copy(logged[nlogged].id, id);
+	logged[nlogged++].etag = etag;
+}
+
 /* Record an acknowledged commit that left the document with this etag. */
 void
 acknowledge(const char *uuid, const char *etag)
@@ -177,6 +199,7 @@ acknowledge(const char *uuid, const char *etag)
 	found = promise(uuid);
 	if (atol(etag) > found->etag)
 		found->etag = atol(etag);
+	log_acknowledged(found->id, atol(etag));
 	pthread_mutex_unlock(&mutex);
 }
 
@@ -193,9 +216,65 @@ deleting(const char *uuid)
 void
 acknowledge_delete(const char *uuid)
 {
+	Promise    *found;
+
 	pthread_mutex_lock(&mutex);
-	promise(uuid)->deleted = true;
+	found = promise(uuid);
+	found->deleted = true;
+	log_acknowledged(found->id, 0);
 	pthread_mutex_unlock(&mutex);
+}
+
+/* Returns the length of the log: what is behind it was not acknowledged yet. */
+size_t
+acknowledgements(void)
+{
+	size_t		n;
+
+	pthread_mutex_lock(&mutex);
+	n = nlogged;
+	pthread_mutex_unlock(&mutex);
+	return n;
+}
+
+/* Returns an entry of the log, and whether the document may have been restored until now. */
+Acknowledged
+acknowledged_at(size_t i)
+{
+	Acknowledged found = {0};
+
+	pthread_mutex_lock(&mutex);
+	uuid_copy(found.id, logged[i].id);
+	found.etag = logged[i].etag;
+	found.restoring = find_promise(found.id)->restoring;
+	pthread_mutex_unlock(&mutex);
+	return found;
+}
+
+/* Returns true if a session has tried to delete a document. */
+bool
+delete_tried(const char *uuid)
+{
+	bool		tried;
+
+	pthread_mutex_lock(&mutex);
+	tried = promise(uuid)->deleting;
+	pthread_mutex_unlock(&mutex);
+	return tried;
+}
+
+/* Returns true if a session has tried to restore a document. */
+bool
+restore_tried(const uuid_t id)
+{
+	char		uuid[37];
+	bool		tried;
+
+	uuid_unparse_lower(id, uuid);
+	pthread_mutex_lock(&mutex);
+	tried = promise(uuid)->restoring;
+	pthread_mutex_unlock(&mutex);
+	return tried;
 }
 
 /* Record that a restore was tried: from now on a deleted document may be there. */

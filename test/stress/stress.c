@@ -16,16 +16,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "stress.h"
+#include "follow.h"
 
 #define MAX_CLIENTS 64
 #define MAX_FINDINGS 50
 
-/* The minimum number of checks of a run. */
+/* The minimum number of checks of a run, and of passes of those who follow. */
 #define MIN_CHECKS 3
-
-/* A time limit in seconds that no call reaches, however busy the machine is. */
-#define PATIENCE 1200
 
 Options		options = {.conninfo = "",.clients = 8,.seconds = 60};
 volatile bool stopping = false;
@@ -197,6 +194,7 @@ usage(void)
 		   "                        each other, while they are renamed\n"
 		   "  --history             versions are kept, and documents restored\n"
 		   "  --relations           documents have parents, collections, accounts and unique values\n"
+		   "  --follow              two programs keep copies of the store meanwhile\n"
 		   "  --until-finding       stop at the first finding\n"
 		   "  --hub                 instead: 8 sessions refer to a section, while it is\n"
 		   "                        renamed, and 8 to another, while it is deleted\n\n"
@@ -214,7 +212,8 @@ parse(int argc, char **argv)
 		{"seconds", required_argument, NULL, 't'}, {"transactions", required_argument, NULL, 'n'},
 		{"seed", required_argument, NULL, 'r'}, {"crashes", no_argument, NULL, 'x'},
 		{"single", no_argument, NULL, 'o'}, {"batches", no_argument, NULL, 'm'},
-		{"history", no_argument, NULL, 'k'}, {"relations", no_argument, NULL, 'g'}, {"until-finding", no_argument, NULL, 'u'},
+		{"history", no_argument, NULL, 'k'}, {"relations", no_argument, NULL, 'g'}, {"follow", no_argument, NULL, 'f'},
+		{"until-finding", no_argument, NULL, 'u'},
 		{"hub", no_argument, NULL, 'b'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}
 	};
 	int			option;
@@ -259,6 +258,9 @@ parse(int argc, char **argv)
 			case 'g':
 				options.relations = true;
 				break;
+			case 'f':
+				options.follow = true;
+				break;
 			case 'u':
 				options.until_finding = true;
 				break;
@@ -275,6 +277,8 @@ parse(int argc, char **argv)
 		die("between 1 and %d clients", MAX_CLIENTS);
 	if (options.schema != NULL && options.views == NULL)
 		die("--schema needs --views");
+	if (options.follow && options.hub)
+		die("nobody follows a hub");
 }
 
 /* Signal handler: stop the run. */
@@ -291,6 +295,8 @@ is_enough(double start)
 {
 	if (checks_done() < MIN_CHECKS)
 		return false;
+	if (options.follow && (feed_passes() < MIN_CHECKS || windows_read() < MIN_CHECKS))
+		return false;
 	if (options.transactions > 0)
 		return transactions_done() >= options.transactions;
 	return now() - start >= options.seconds;
@@ -302,11 +308,17 @@ run_workers(void)
 {
 	pthread_t	workers[MAX_CLIENTS];
 	pthread_t	checker;
+	pthread_t	followers[2];
 	double		start = now();
 
 	for (long i = 0; i < options.clients; i++)
 		pthread_create(&workers[i], NULL, work, (void *) (i + 1));
 	pthread_create(&checker, NULL, keep_checking, NULL);
+	if (options.follow)
+	{
+		pthread_create(&followers[0], NULL, follow_feed, NULL);
+		pthread_create(&followers[1], NULL, follow_windows, NULL);
+	}
 	while (!stopping)
 	{
 		usleep(10000);
@@ -316,6 +328,8 @@ run_workers(void)
 	for (int i = 0; i < options.clients; i++)
 		pthread_join(workers[i], NULL);
 	pthread_join(checker, NULL);
+	for (int i = 0; options.follow && i < 2; i++)
+		pthread_join(followers[i], NULL);
 }
 
 /* Run the test; exits with 0 without findings, 1 with findings, 2 if it could not run. */
@@ -342,6 +356,11 @@ main(int argc, char **argv)
 	else
 		run_workers();
 	took = now() - started;
+	if (options.follow)
+	{
+		finish_windows();
+		finish_feed();
+	}
 	conn = connect_checker("stress");
 	if (!check_once(conn))
 		finding("the last check did not end: %s", PQerrorMessage(conn));

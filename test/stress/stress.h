@@ -18,6 +18,9 @@
 #define VALUE_SIZE 80
 #define BODY_SIZE 4096
 
+/* A time limit in seconds that no call reaches, however busy the machine is. */
+#define PATIENCE 1200
+
 /* A resource that is written; its identity consists of the values at some paths. */
 typedef struct Type
 {
@@ -65,6 +68,7 @@ typedef struct Options
 	bool		batches;		/* calls that write several documents, and renames */
 	bool		history;		/* keep versions, and restore documents */
 	bool		relations;		/* relate documents to each other */
+	bool		follow;			/* keep copies of the store */
 	bool		until_finding;	/* stop at the first finding */
 } Options;
 

@@ -176,4 +176,9 @@ SELECT 'unique value of nothing, or of another type', u.DocumentId, u.ResourceTy
   FROM dms.UniqueKeyValue AS u
  WHERE u.DocumentId IS NOT NULL
    AND (SELECT count(*) FROM dms.Document AS d JOIN dms.ResourceType AS t USING (ProjectName, ResourceName)
-         WHERE d.DocumentId = u.DocumentId AND t.ResourceType = u.ResourceType) = 0;
+         WHERE d.DocumentId = u.DocumentId AND t.ResourceType = u.ResourceType) = 0
+UNION ALL
+SELECT 'document without its one row of the journal', d.DocumentId, d.ResourceName || ' has ' || count(j.Etag)
+  FROM dms.Document AS d JOIN dms.ResourceType AS t USING (ProjectName, ResourceName)
+  LEFT JOIN dms.DocumentChange AS j ON j.DocumentId = d.DocumentId AND j.Etag = d.Etag AND j.ResourceTypeId = t.ResourceTypeId
+ GROUP BY d.DocumentId, d.ResourceName HAVING count(j.Etag) <> 1;

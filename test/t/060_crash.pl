@@ -44,7 +44,7 @@ my ($out, $err) = ('', '');
 my $run = IPC::Run::start(
 	[
 		$stress, '--dbname', $node->connstr('crash'), '--schema', "$top/test/schemas/stress.json",
-		'--views', "$top/test/stress/views.sql", '--crashes', '--history', '--seed', $seed, '--seconds', 1_000_000
+		'--views', "$top/test/stress/views.sql", '--crashes', '--history', '--follow', '--seed', $seed, '--seconds', 1_000_000
 	],
 	'>', \$out, '2>', \$err);
 
