@@ -519,6 +519,7 @@ CREATE TABLE dms.UniqueKeyValue (
 	PRIMARY KEY (ResourceType, Key, Value)
 )$ddl$),
 ($ddl$CREATE INDEX uniquekeyvalue_document_ix ON dms.UniqueKeyValue (DocumentId)$ddl$),
+($ddl$CREATE INDEX uniquekeyvalue_value_ix ON dms.UniqueKeyValue (ResourceType, Key, Value COLLATE "C")$ddl$),
 ($ddl$COMMENT ON TABLE dms.UniqueKeyValue IS 'values that were claimed by dms.claim_unique_key()'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.UniqueKeyValue.ResourceType IS 'the type of the documents among which the value is unique'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.UniqueKeyValue.Key IS 'the name of the key'$ddl$),
@@ -1139,7 +1140,8 @@ CREATE TABLE dms.DeadJob (
 (8, $ddl$COMMENT ON COLUMN dms.DeadJob.CreatedAt IS 'when it was enqueued'$ddl$),
 (8, $ddl$COMMENT ON COLUMN dms.DeadJob.DiedAt IS 'when it was moved here'$ddl$),
 (9, $ddl$ALTER TABLE dms.Document ADD COLUMN CreatedBy varchar(256)$ddl$),
-(9, $ddl$COMMENT ON COLUMN dms.Document.CreatedBy IS 'who created the document: the setting dms.user at that time; NULL if it was not set'$ddl$)
+(9, $ddl$COMMENT ON COLUMN dms.Document.CreatedBy IS 'who created the document: the setting dms.user at that time; NULL if it was not set'$ddl$),
+(10, $ddl$CREATE INDEX uniquekeyvalue_value_ix ON dms.UniqueKeyValue (ResourceType, Key, Value COLLATE "C")$ddl$)
 ) AS u (version, statement)
 WHERE u.version > from_version
 $upgrade$;

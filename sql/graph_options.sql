@@ -120,6 +120,10 @@ SELECT array_agg(r.outcome) FROM dms.update_documents(ARRAY[id('ann'), id('bob')
 SELECT dms.claim_unique_key('System.User', 'emailAddress', 'x');
 SELECT plain(dms.get_record('UniqueKeyValue#System.User#emailAddress#carl@example.org', 'UniqueKeyValue#System.User#emailAddress')::text);
 SELECT dms.find_unique_key('System.User', 'emailAddress', 'nobody') AS nobody;
+SELECT r ->> 'value' AS value, plain(r ->> 'associatedRecordUrn') AS urn
+FROM dms.query_records('UniqueKeyValue#System.User#emailAddress', index_name => 'InvertedIndex') AS r;
+SELECT r ->> 'value' AS next FROM dms.query_records('UniqueKeyValue#System.User#emailAddress', index_name => 'InvertedIndex',
+	page_limit => 1, after => 'UniqueKeyValue#System.User#emailAddress#ann@example.org') AS r;
 
 --
 -- All records
@@ -133,7 +137,8 @@ SELECT * FROM shown ORDER BY pk COLLATE "C", sk COLLATE "C";
 SELECT count(*) AS records, count(*) FILTER (WHERE g IS NULL) AS missing, count(*) FILTER (WHERE jsonb_strip_nulls(to_jsonb(r))
 	<> (SELECT jsonb_object_agg(k, v) FROM jsonb_each(g::jsonb) AS e (k, v) WHERE k NOT IN ('name', 'userId', 'jobId', 'accountId', 'systemId', 'emailAddress'))) AS differ
 FROM dms.Record AS r, dms.get_record("PK", "SK") AS g;
-SELECT count(*) FROM dms.Record AS r, dms.query_records(r."SK", index_name => 'InvertedIndex') WHERE r."_recordType" <> 'UniqueKeyValue';
+SELECT "_recordType", count(*), count(*) FILTER (WHERE EXISTS (SELECT FROM dms.query_records(r."SK", index_name => 'InvertedIndex') AS q
+	WHERE q ->> 'PK' = r."PK")) AS inverted FROM dms.Record AS r GROUP BY 1 ORDER BY 1;
 
 --
 -- Pictures

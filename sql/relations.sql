@@ -234,7 +234,33 @@ FROM dms.query_records('Parent#' || dms.urn(id('west'))) AS r;
 SELECT substring(r ->> 'SK', ':([^:]*)::') AS after FROM dms.query_records('Parent#' || dms.urn(id('west')), after => 'Child#' || dms.urn(id('jobs'))) AS r;
 SELECT substring(urn, ':([^:]*)::') AS type FROM dms.collections(id('ann'));
 ROLLBACK;
+-- The values of a key, byte by byte.  Of reservations, those who read the table are told.
+SELECT count(dms.claim_unique_key('System.User', 'badge', v, id('bob'))) FROM unnest('{b,a10,a9,é,B,a#1,a}'::text[]) AS v;
+SELECT dms.claim_unique_key('System.User', 'badge', 'c'), dms.claim_unique_key('System.User', 'badges', 'x');
+SELECT plain(r) AS first FROM dms.query_records('UniqueKeyValue#System.User#badge', index_name => 'InvertedIndex', page_limit => 1) AS r;
+SELECT string_agg(r ->> 'value', ' ') AS all FROM dms.query_records('UniqueKeyValue#System.User#badge', index_name => 'InvertedIndex') AS r;
+SELECT string_agg(r ->> 'value', ' ') AS prefix FROM dms.query_records('UniqueKeyValue#System.User#badge', 'UniqueKeyValue#System.User#badge#a', 'InvertedIndex') AS r;
+SELECT string_agg(r ->> 'value', ' ') AS page FROM dms.query_records('UniqueKeyValue#System.User#badge', '', 'InvertedIndex', 3, 'UniqueKeyValue#System.User#badge#a') AS r;
+SELECT string_agg(r ->> 'value', ' ') AS page FROM dms.query_records('UniqueKeyValue#System.User#badge', 'UniqueKeyValue#System.User#badge#a', 'InvertedIndex', 3,
+	'UniqueKeyValue#System.User#badge#a10') AS r;
+SELECT count(*) AS whole FROM dms.query_records('UniqueKeyValue#System.User#badge', 'Unique', 'InvertedIndex');
+SELECT count(*) AS none FROM (VALUES ('UniqueKeyValue#System.User#badge', 'UniqueKeyValue#System.User#badge#x'), ('UniqueKeyValue#System.User#badge', 'Parent#'),
+	('UniqueKeyValue#System.User#nothing', ''), ('UniqueKeyValue#Nothing#badge', '')) AS q (pk, prefix),
+	LATERAL dms.query_records(pk, prefix, 'InvertedIndex');
+-- Reading page by page gives all of them once, whatever the size of a page is.
+WITH RECURSIVE page (size, records, n) AS (
+	SELECT size, ARRAY(SELECT r FROM dms.query_records('UniqueKeyValue#System.User#badge', index_name => 'InvertedIndex', page_limit => size) AS r), 1
+	FROM generate_series(1, 9) AS size
+	UNION ALL SELECT size, ARRAY(SELECT r FROM dms.query_records('UniqueKeyValue#System.User#badge', index_name => 'InvertedIndex', page_limit => size,
+		after => records[cardinality(records)] ->> 'PK') AS r), n + 1
+	FROM page WHERE cardinality(records) > 0)
+SELECT values, count(*) AS sizes FROM (SELECT string_agg(r ->> 'value', ' ' ORDER BY n, i) AS values
+	FROM page, unnest(records) WITH ORDINALITY AS u (r, i) GROUP BY size) AS p GROUP BY values;
+SELECT sum(dms.release_unique_key('System.User', key, v)::int) AS released FROM unnest('{b,a10,a9,é,B,a#1,a,c,x}'::text[]) AS v, unnest('{badge,badges}'::text[]) AS key;
 \set VERBOSITY sqlstate
+SELECT dms.query_records('UniqueKeyValue#System.User', index_name => 'InvertedIndex');
+SELECT dms.query_records('UniqueKeyValue#System.User#a#b', index_name => 'InvertedIndex');
+SELECT dms.query_records('UniqueKeyValue#System.User#a', index_name => 'InvertedIndex', after => 'x');
 SELECT dms.query_records('Nothing#' || dms.urn(id('west')));
 SELECT dms.query_records('Parent#west');
 SELECT dms.query_records('');
@@ -366,6 +392,13 @@ SELECT dms.find_unique_key('System.User', 'alias', 'b') AS hidden;
 SELECT count(*) AS hidden FROM dms.query_records('UniqueKeyValue#System.User#alias#b');
 SELECT count(*) AS hidden FROM dms.query_records('Resource#' || dms.urn(id('bob')));
 SELECT count(*) AS hidden FROM dms.query_records(dms.urn(id('west')), 'urn:pp:System.U', 'ResourcesByAccountIndex');
+SELECT string_agg(r ->> 'value', ' ') AS visible FROM dms.query_records('UniqueKeyValue#System.User#alias', index_name => 'InvertedIndex') AS r;
+RESET ROLE;
+SELECT dms.claim_unique_key('System.User', 'alias', 'nobody');
+SELECT string_agg(r ->> 'value', ' ') AS all FROM dms.query_records('UniqueKeyValue#System.User#alias', index_name => 'InvertedIndex') AS r;
+ALTER TABLE system."user" DISABLE ROW LEVEL SECURITY;
+SET ROLE regress_graph_reader;
+SELECT string_agg(r ->> 'value', ' ') AS visible FROM dms.query_records('UniqueKeyValue#System.User#alias', index_name => 'InvertedIndex') AS r;
 RESET ROLE;
 \set VERBOSITY default
 SET client_min_messages = warning;

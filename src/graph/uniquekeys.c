@@ -46,6 +46,19 @@ static Statement read_value =
 	.argtypes = key_args,
 };
 
+/* The values of a key from one on, byte by byte; there is an index in this order. */
+static const Oid list_args[] = {TEXTOID, TEXTOID, TEXTOID, INT4OID};
+static Statement list_values =
+{
+	.sql = "SELECT DocumentId, CreatedAt, UpdatedAt, Value FROM dms.UniqueKeyValue"
+	" WHERE ResourceType OPERATOR(pg_catalog.=) $1 AND Key OPERATOR(pg_catalog.=) $2"
+	" AND Value COLLATE pg_catalog.\"C\" OPERATOR(pg_catalog.>=) $3"
+	" ORDER BY Value COLLATE pg_catalog.\"C\" LIMIT $4",
+	.nargs = lengthof(list_args),
+	.argtypes = list_args,
+	.ordered = true,
+};
+
 static Statement release_value =
 {
 	.sql = "DELETE FROM dms.UniqueKeyValue" WHERE_KEY,
@@ -122,6 +135,40 @@ UniqueKeysRead(const UniqueKey *key, UniqueKeyRow *row)
 	row->updated = ResultTime(0, 3);
 	ResultFree();
 	return true;
+}
+
+/* Returns the rows of a result that has the columns of list_values. */
+UniqueKeyRow *
+UniqueKeysResult(uint64 n)
+{
+	static const Oid types[] = {INT8OID, TIMESTAMPTZOID, TIMESTAMPTZOID, TEXTOID};
+	UniqueKeyRow *rows = palloc_extended(sizeof(UniqueKeyRow) * Max(n, 1), MCXT_ALLOC_HUGE);
+
+	ResultExpect(types);
+	for (uint64 i = 0; i < n; i++)
+	{
+		bool		isnull;
+		Datum		document = ResultDatum(i, 1, &isnull);
+
+		rows[i].document_id = isnull ? 0 : DatumGetInt64(document);
+		rows[i].created = ResultTime(i, 2);
+		rows[i].updated = ResultTime(i, 3);
+		rows[i].value = ResultName(i, 4);
+	}
+	ResultFree();
+	return rows;
+}
+
+/* Read rows of the values of a key in byte order, beginning with one value, in the active snapshot. */
+UniqueKeyRow *
+UniqueKeysList(const UniqueKey *from, int limit, int *n)
+{
+	Datum		values[4];
+
+	SetKey(from, values);
+	values[3] = Int32GetDatum(limit);
+	*n = (int) StatementRead(&list_values, values, 0);
+	return UniqueKeysResult(*n);
 }
 
 /*

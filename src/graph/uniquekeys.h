@@ -27,6 +27,7 @@ typedef struct UniqueKeyRow
 	int64		document_id;	/* 0: it is reserved */
 	TimestampTz created;
 	TimestampTz updated;
+	const char *value;			/* only in lists */
 } UniqueKeyRow;
 
 extern void UniqueKeysRename(const char *from, const char *to);
@@ -34,6 +35,8 @@ extern bool UniqueKeysHaveKey(const char *type, const char *key);
 extern bool UniqueKeysHave(int64 document_id);
 extern int64 UniqueKeysCount(const int64 *ids, int n);
 extern bool UniqueKeysRead(const UniqueKey *key, UniqueKeyRow *row);
+extern UniqueKeyRow *UniqueKeysList(const UniqueKey *from, int limit, int *n);
+extern UniqueKeyRow *UniqueKeysResult(uint64 n);
 extern bool UniqueKeysTake(const UniqueKey *key, int64 document_id);
 extern bool UniqueKeysRelease(const UniqueKey *key);
 

@@ -81,6 +81,15 @@ ColumnToWrite(const char *column, ValueType type)
 	}
 }
 
+/* Returns an expression that is the column as text, as documents have it, whatever the settings are. */
+char *
+KeyQueryText(const char *column, ValueType type)
+{
+	if (type == VALUE_TEXT)
+		return ColumnToWrite(column, type);
+	return psprintf("(pg_catalog.to_json(%s) OPERATOR(pg_catalog.#>>) '{}')", ColumnToWrite(column, type));
+}
+
 /* Append a member of the key. */
 static void
 AppendMember(StringInfo sql, bool first, const char *name, const char *column, ValueType type)

@@ -12,5 +12,6 @@
 
 extern void KeyQueryAppendFrom(StringInfo sql, const ProjectionModel *projection);
 extern char *KeyQuerySql(const ResourceModel *model);
+extern char *KeyQueryText(const char *column, ValueType type);
 
 #endif							/* DMS_KEYQUERY_H */

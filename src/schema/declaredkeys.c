@@ -17,6 +17,7 @@
 #include "engine/statement.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
+#include "model/keyquery.h"
 #include "model/modelcache.h"
 #include "model/resourcetypes.h"
 #include "model/uniqueoptions.h"
@@ -178,11 +179,12 @@ AppendKeys(StringInfo sql, const ResourceModel *model, Jsonb *options)
 		if (column < 0)
 			continue;
 		name = quote_identifier(model->tables[0].columns[column].name);
-		appendStringInfo(sql, " UNION ALL SELECT t.ResourceType::pg_catalog.text, %s::pg_catalog.text, r.%s::pg_catalog.text,"
+		appendStringInfo(sql, " UNION ALL SELECT t.ResourceType::pg_catalog.text, %s::pg_catalog.text, %s,"
 						 " d.DocumentId, d.CreatedAt, d.LastModifiedAt FROM %s AS r"
 						 " JOIN dms.Document AS d ON d.DocumentId OPERATOR(pg_catalog.=) r.%s"
 						 " JOIN dms.ResourceType AS t ON t.ResourceTypeId OPERATOR(pg_catalog.=) (%d)"
-						 " WHERE r.%s IS NOT NULL", quote_literal_cstr(DeclaredKeyName(lfirst(cell))), name, RootName(model),
+						 " WHERE r.%s IS NOT NULL", quote_literal_cstr(DeclaredKeyName(lfirst(cell))),
+						 KeyQueryText(psprintf("r.%s", name), model->tables[0].columns[column].value.type), RootName(model),
 						 quote_identifier(model->tables[0].columns[0].name), ResourceTypeId(model->project, model->resource), name);
 	}
 }

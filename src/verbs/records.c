@@ -13,7 +13,8 @@
  *		UniqueKeyValue#{type}#{key}#{value}		UniqueKeyValue#{type}#{key}
  *
  * The index InvertedIndex exchanges both keys, and ResourcesByAccountIndex has the
- * URN of an account and those of its documents.
+ * URN of an account and those of its documents.  Unique values are read with the rights
+ * of the owner, a part of them at a time, and their documents with those of the caller.
  */
 #include "postgres.h"
 
@@ -50,6 +51,9 @@ PG_FUNCTION_INFO_V1(dms_query_records);
 
 #define INVERTED_INDEX "InvertedIndex"
 #define ACCOUNT_INDEX "ResourcesByAccountIndex"
+
+/* The kind of keys and records of unique values. */
+#define UNIQUE_VALUE "UniqueKeyValue"
 
 /* A relation as a record: the kinds of its keys, and the names of its members. */
 typedef struct RelationKind
@@ -406,28 +410,24 @@ SplitValue(const char *rest, UniqueKey *key)
 	return true;
 }
 
-/*
- * Give the record of a unique value.  The row was read with the rights of the owner;
- * if it has a document, the caller must be allowed to see that.
- */
-static void
-QueryValue(const UniqueKey *key, const UniqueKeyRow *row, const RecordQuery *query, RecordSink sink, void *state)
+/* Returns the URN of the document that has a value, or of none; false if the caller must not see it. */
+static bool
+FindHolder(const UniqueKeyRow *row, char **holder)
 {
-	char	   *sk = psprintf("UniqueKeyValue#%s#%s", key->type, key->key);
-	char	   *holder = NULL;
+	*holder = row->document_id == 0 ? NULL : UniqueValueHolder(row->document_id, CurrentMemoryContext);
+	return *holder != NULL || row->document_id == 0;
+}
+
+/* Write the record of a unique value, whose row was read with the rights of the owner. */
+static char *
+ValueRecord(const UniqueKey *key, const UniqueKeyRow *row, const char *holder)
+{
 	StringInfoData out;
 
-	if (query->limit < 1 || !IsAskedFor(query, sk))
-		return;
-	if (row->document_id != 0)
-	{
-		holder = UniqueValueHolder(row->document_id, CurrentMemoryContext);
-		if (holder == NULL)
-			return;
-	}
 	initStringInfo(&out);
-	AddKeys(&out, query->pk, sk);
-	AddText(&out, "_recordType", "UniqueKeyValue");
+	AddKeys(&out, psprintf(UNIQUE_VALUE "#%s#%s#%s", key->type, key->key, key->value),
+			psprintf(UNIQUE_VALUE "#%s#%s", key->type, key->key));
+	AddText(&out, "_recordType", UNIQUE_VALUE);
 	AddText(&out, "_resourceType", key->type);
 	AddText(&out, "key", key->key);
 	AddText(&out, "value", key->value);
@@ -436,7 +436,7 @@ QueryValue(const UniqueKey *key, const UniqueKeyRow *row, const RecordQuery *que
 	AddTime(&out, "_createdAt", row->created);
 	AddTime(&out, "_updatedAt", row->updated);
 	appendStringInfoChar(&out, '}');
-	sink(state, out.data);
+	return out.data;
 }
 
 /* Refuse a key that no record can have. */
@@ -481,30 +481,166 @@ QueryInverted(const RecordQuery *query, RecordSink sink, void *state)
 }
 
 /*
+ * Give the record of a unique value.  The row is read with the rights of the owner; if
+ * it has a document, the caller must be allowed to see that.
+ */
+static void
+QueryValue(const char *rest, const RecordQuery *query, RecordSink sink, void *state)
+{
+	UniqueKey	key;
+	UniqueKeyRow row;
+	char	   *holder;
+	Session		session;
+
+	if (!SplitValue(rest, &key))
+		RefuseKey(query->pk);
+	if (query->limit < 1 || !IsAskedFor(query, psprintf(UNIQUE_VALUE "#%s#%s", key.type, key.key)) ||
+		!UniqueValueRead(&key, &row))
+		return;
+	ReadBegin(&session);
+	if (FindHolder(&row, &holder))
+		sink(state, ValueRecord(&key, &row, holder));
+	SessionEnd(&session);
+}
+
+/* Which values of a key are asked for. */
+typedef struct ValueRange
+{
+	const char *prefix;			/* what they begin with */
+	char	   *from;			/* the lowest */
+} ValueRange;
+
+/* Returns the next string in byte order. */
+static char *
+NextString(const char *string)
+{
+	return psprintf("%s\x01", string);
+}
+
+/*
+ * Find out which values a query asks for, whose keys begin with a head.  Returns false
+ * if there can be none.
+ */
+static bool
+TakeValueRange(const RecordQuery *query, const char *head, ValueRange *range)
+{
+	size_t		length = strlen(head);
+
+	range->prefix = "";
+	if (strncmp(query->sk_prefix, head, Min(strlen(query->sk_prefix), length)) != 0)
+		return false;
+	if (strlen(query->sk_prefix) > length)
+		range->prefix = query->sk_prefix + length;
+	range->from = pstrdup(range->prefix);
+	if (query->after == NULL)
+		return true;
+	if (strncmp(query->after, head, length) != 0)
+		ReportError(PROBLEM_ARGUMENT, NULL, "not a sort key to continue after: \"%s\"", query->after);
+	if (strcmp(query->after + length, range->from) >= 0)
+		range->from = NextString(query->after + length);
+	return true;
+}
+
+/* Values that are read together, because the caller may see some of them only. */
+#define VALUES_AT_ONCE 1000
+
+/* Give the record of a value unless the caller must not see it; returns true if it was given. */
+static bool
+PutValue(const UniqueKey *key, const UniqueKeyRow *row, RecordSink sink, void *state)
+{
+	char	   *holder;
+
+	if (!FindHolder(row, &holder) || (row->document_id == 0 && !UniqueValuesShowReserved()))
+		return false;
+	sink(state, ValueRecord(key, row, holder));
+	return true;
+}
+
+/*
+ * Give the records of values of a key that begin with a prefix.  Returns how many were
+ * given.  *more is false after the last value.
+ */
+static int64
+PutValues(UniqueKey *key, ValueRange *range, int64 limit, bool *more, RecordSink sink, void *state)
+{
+	UniqueKeyRow *rows;
+	Session		session;
+	int64		given = 0;
+	int			n;
+
+	key->value = range->from;
+	n = UniqueValuesList(key, (int) Min(limit, VALUES_AT_ONCE), &rows);
+	*more = n == Min(limit, VALUES_AT_ONCE);
+	if (n > 0)
+		range->from = NextString(rows[n - 1].value);
+	ReadBegin(&session);
+	for (int i = 0; i < n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		key->value = rows[i].value;
+		if (strncmp(key->value, range->prefix, strlen(range->prefix)) != 0)
+		{
+			*more = false;
+			break;
+		}
+		given += PutValue(key, &rows[i], sink, state);
+	}
+	SessionEnd(&session);
+	return given;
+}
+
+/* Give the records of the values of a key, byte by byte. */
+static void
+QueryValues(const char *rest, const RecordQuery *query, RecordSink sink, void *state)
+{
+	const char *name = strchr(rest, '#');
+	MemoryContext context;
+	MemoryContext saved;
+	UniqueKey	key;
+	ValueRange	range;
+	int64		left = query->limit;
+	bool		more;
+
+	if (name == NULL || strchr(name + 1, '#') != NULL)
+		RefuseKey(query->pk);
+	key.type = pnstrdup(rest, name - rest);
+	key.key = name + 1;
+	more = TakeValueRange(query, psprintf("%s#", query->pk), &range);
+	context = AllocSetContextCreate(CurrentMemoryContext, "dms values", ALLOCSET_DEFAULT_SIZES);
+	while (more && left > 0)
+	{
+		char	   *from;
+
+		saved = MemoryContextSwitchTo(context);
+		left -= PutValues(&key, &range, left, &more, sink, state);
+		MemoryContextSwitchTo(saved);
+		from = pstrdup(range.from);
+		MemoryContextReset(context);
+		range.from = from;
+	}
+	MemoryContextDelete(context);
+}
+
+/*
  * Give the records that a query asks for, in the order of their sort keys.  To be
  * called without a session, because unique values need another one.
  */
 void
 RecordsQuery(const RecordQuery *query, RecordSink sink, void *state)
 {
-	const char *rest = query->index == NULL ? RecordKeyRest(query->pk, "UniqueKeyValue") : NULL;
-	UniqueKey	key;
-	UniqueKeyRow row;
+	const char *rest = RecordKeyRest(query->pk, UNIQUE_VALUE);
+	bool		inverted = query->index != NULL && strcmp(query->index, INVERTED_INDEX) == 0;
 	Session		session;
 
-	if (rest != NULL)
+	if (rest != NULL && (query->index == NULL || inverted))
 	{
-		if (!SplitValue(rest, &key))
-			RefuseKey(query->pk);
-		if (!UniqueValueRead(&key, &row))
-			return;
+		(inverted ? QueryValues : QueryValue) (rest, query, sink, state);
+		return;
 	}
 	ReadBegin(&session);
-	if (rest != NULL)
-		QueryValue(&key, &row, query, sink, state);
-	else if (query->index == NULL)
+	if (query->index == NULL)
 		QueryOwn(query, sink, state);
-	else if (strcmp(query->index, INVERTED_INDEX) == 0)
+	else if (inverted)
 		QueryInverted(query, sink, state);
 	else if (strcmp(query->index, ACCOUNT_INDEX) == 0)
 		QueryAccount(query->pk, query, sink, state);

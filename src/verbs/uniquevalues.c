@@ -22,6 +22,7 @@
 #include "graph/uniquekeys.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
+#include "model/keyquery.h"
 #include "model/resourceoptions.h"
 #include "model/resourcetypes.h"
 #include "model/value.h"
@@ -29,6 +30,7 @@
 #include "utils/builtins.h"
 #include "verbs/ends.h"
 #include "verbs/read.h"
+#include "verbs/readrights.h"
 #include "verbs/uniquevalues.h"
 #include "verbs/write.h"
 
@@ -283,6 +285,68 @@ UniqueValueRead(const UniqueKey *key, UniqueKeyRow *row)
 	found = ReadValue(key, row);
 	SessionEnd(&session);
 	return found;
+}
+
+/* List the values of a declared key in byte order.  For others than texts, all are read and sorted. */
+static UniqueKeyRow *
+ListDeclared(const Resource *resource, int column, const char *from, int limit, int *n)
+{
+	const TableModel *root = &resource->model->tables[0];
+	const char *value = KeyQueryText(psprintf("r.%s", quote_identifier(root->columns[column].name)),
+									 root->columns[column].value.type);
+	Oid			types[] = {TEXTOID, INT4OID};
+	Datum		values[] = {CStringGetTextDatum(from), Int32GetDatum(limit)};
+
+	*n = (int) StatementExecuteWithArgs(psprintf("SELECT d.DocumentId, d.CreatedAt, d.LastModifiedAt, %s FROM %s AS r"
+												 " JOIN dms.Document AS d ON d.DocumentId OPERATOR(pg_catalog.=) r.%s"
+												 " WHERE %s COLLATE pg_catalog.\"C\" OPERATOR(pg_catalog.>=) $1"
+												 " ORDER BY %s COLLATE pg_catalog.\"C\" LIMIT $2",
+												 value, quote_qualified_identifier(root->schema, root->name),
+												 quote_identifier(root->columns[0].name), value, value),
+										lengthof(types), types, values, true);
+	return UniqueKeysResult(*n);
+}
+
+/*
+ * List values of a key in byte order, beginning with one value, with the rights of the
+ * owner, in the snapshot of the caller's statement and in the current memory context.
+ * Returns how many there are, up to a limit.
+ */
+int
+UniqueValuesList(const UniqueKey *from, int limit, UniqueKeyRow **rows)
+{
+	MemoryContext context = CurrentMemoryContext;
+	MemoryContext saved;
+	Session		session;
+	Resource   *resource;
+	UniqueKeyRow *found;
+	int			column;
+	int			n;
+
+	StoreLockModels();
+	SessionBegin(&session, RIGHTS_OF_OWNER);
+	resource = FindResource(from->type);
+	column = resource == NULL ? -1 : DeclaredColumn(resource, from->key);
+	found = column >= 0 ? ListDeclared(resource, column, from->value, limit, &n) : UniqueKeysList(from, limit, &n);
+	saved = MemoryContextSwitchTo(context);
+	*rows = palloc_extended(sizeof(UniqueKeyRow) * Max(n, 1), MCXT_ALLOC_HUGE);
+	for (int i = 0; i < n; i++)
+	{
+		(*rows)[i] = found[i];
+		(*rows)[i].value = pstrdup(found[i].value);
+	}
+	MemoryContextSwitchTo(saved);
+	SessionEnd(&session);
+	return n;
+}
+
+/* Returns true if the caller may see values that are reserved, of which no document decides. */
+bool
+UniqueValuesShowReserved(void)
+{
+	Oid			table = StoreTable(STORE_UNIQUE_KEY_VALUE);
+
+	return ReadRightsHave(table) && !ReadRightsHideRows(table);
 }
 
 /*

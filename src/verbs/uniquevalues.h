@@ -10,6 +10,8 @@
 #include "graph/uniquekeys.h"
 
 extern bool UniqueValueRead(const UniqueKey *key, UniqueKeyRow *row);
+extern int	UniqueValuesList(const UniqueKey *from, int limit, UniqueKeyRow **rows);
+extern bool UniqueValuesShowReserved(void);
 extern char *UniqueValueHolder(int64 document_id, MemoryContext context);
 
 #endif							/* DMS_UNIQUEVALUES_H */
