@@ -188,7 +188,7 @@ dms_configure_resource(PG_FUNCTION_ARGS)
 	 * Before the lock of models, as a deploy takes them.  A deploy that waited for a
 	 * writer, and for us, would otherwise be in a deadlock.
 	 */
-	if (!XactReadOnly)
+	if (!XactReadOnly && !FAULT_SKIP("option_queue"))
 		StoreDeployLock();
 	TakeArguments(fcinfo, &call);
 	if (MergeOptions(&call, false))
