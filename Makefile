@@ -41,10 +41,11 @@ OBJS += $(addprefix src/model/, \
 	uniqueoptions.o value.o)
 OBJS += $(addprefix src/schema/, \
 	apiread.o apiresource.o apischema.o catalog.o conversion.o ddl.o ddltable.o ddlview.o \
-	declaredkeys.o deploycheck.o deployrecord.o deploytypes.o grants.o jsonschema.o \
-	migrationdocuments.o migrationkeys.o migrationloss.o migrationnames.o migrationplan.o \
-	migrationsteps.o migrationviews.o migrationwork.o modelbind.o modelbuild.o modelcheck.o \
-	modelgraph.o modelset.o modeltables.o naming.o renames.o schemadiff.o searchindex.o)
+	declaredkeys.o deploycheck.o deployrecord.o deployschemas.o deploytypes.o grants.o \
+	jsonschema.o migrationdocuments.o migrationempty.o migrationkeys.o migrationloss.o \
+	migrationnames.o migrationplan.o migrationsteps.o migrationviews.o migrationwork.o modelbind.o \
+	modelbuild.o modelcheck.o modelgraph.o modelset.o modeltables.o naming.o renames.o \
+	schemadiff.o searchindex.o)
 OBJS += $(addprefix src/document/, \
 	body.o bodyrules.o changes.o descriptoruris.o document.o documentcache.o edges.o flatten.o \
 	generatedid.o history.o identity.o identityread.o idset.o jobs.o notices.o projection.o \
@@ -78,7 +79,7 @@ $(shell mkdir -p $(sort $(dir $(OBJS))))
 
 # In reading order: later tests use features that earlier ones introduce.
 REGRESS = extension uuid lowercase deploy mapping introspection deploy_refusals store indexes protocol
-REGRESS += write write_validation write_references write_identity write_many cascade audit migrate migrate_losses roles configure configure_resource
+REGRESS += write write_validation write_references write_identity write_many cascade audit migrate migrate_losses migrate_extensions roles configure configure_resource
 REGRESS += direct_access direct_constraints hostile hostile_tables contradictions
 REGRESS += read kept cache publish query query_changes changes digests history history_rights jobs diffs argument_types requests row_security idempotency relations request_versions request_relations request_changes search generated_id
 REGRESS += graph_options single_table

@@ -25,6 +25,7 @@
 #include "model/resourcemodels.h"
 #include "schema/deploycheck.h"
 #include "schema/deployrecord.h"
+#include "schema/deployschemas.h"
 #include "schema/deploytypes.h"
 #include "schema/grants.h"
 #include "schema/modelbuild.h"
@@ -189,6 +190,7 @@ FirstDeploy(Deployment *deployment)
 	const DdlPlan *ddl = deployment->ddl;
 	ListCell   *cell;
 
+	DeploySchemasCheck(deployment->schema, NULL, deployment->set, ddl);
 	DeployCheckLocks(ddl->tables, ddl->indexes);
 	RunStatements(PlanStatements(ddl), ddl->tables);
 	DeployCheckOwners(deployment->schema);
@@ -319,17 +321,33 @@ dms_migrate_schema(PG_FUNCTION_ARGS)
 	PG_RETURN_TEXT_P(cstring_to_text(deployment->hash));
 }
 
-/* Plan the deploy, as the caller; returns NULL if the schema is deployed already. */
+/*
+ * Plan the change of the store, and begin the session that the plan lives in.  It has the
+ * rights of the owner, as that of the deploy: what the caller may not see could make
+ * another plan.  Returns NULL if the schema is deployed already.
+ */
 static MigrationPlan *
-PlanChange(Deployment *deployment)
+PlanChange(Deployment *deployment, Session *session)
 {
-	const char *current = DeployRecordHash();
+	bool		deployed = IsDeployed(deployment->hash);
 
-	if (current != NULL && strcmp(current, deployment->hash) == 0)
-		return NULL;
+	if (!deployed)
+	{
+		CompileSchema(deployment);
+		deployment->triggers = ReadTriggers(deployment->ddl);
+	}
+	SessionBegin(session, RIGHTS_OF_OWNER);
+	return deployed ? NULL : MigratePlan(deployment);
+}
+
+/* Plan the first deploy, and begin the session that the statements live in. */
+static List *
+PlanFirst(Deployment *deployment, Session *session)
+{
+	SessionBegin(session, RIGHTS_OF_CALLER);
 	CompileSchema(deployment);
-	deployment->triggers = TriggerStatements(deployment->ddl);
-	return MigratePlan(deployment);
+	DeploySchemasCheck(deployment->schema, NULL, deployment->set, deployment->ddl);
+	return PlanStatements(deployment->ddl);
 }
 
 /* Return the statements that a deploy would run. */
@@ -339,18 +357,11 @@ dms_plan_schema(PG_FUNCTION_ARGS)
 	Deployment *deployment = ReadDeployment(PG_GETARG_ARRAYTYPE_P(0));
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	Session		session;
-	List	   *statements = NIL;
+	List	   *statements;
 	ListCell   *cell;
 
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
-	SessionBegin(&session, RIGHTS_OF_CALLER);
-	if (StoreExists())
-		statements = MigrateStatements(PlanChange(deployment));
-	else
-	{
-		CompileSchema(deployment);
-		statements = PlanStatements(deployment->ddl);
-	}
+	statements = StoreExists() ? MigrateStatements(PlanChange(deployment, &session)) : PlanFirst(deployment, &session);
 	foreach(cell, statements)
 	{
 		Datum		value = CStringGetTextDatum(((DdlStatement *) lfirst(cell))->sql);
@@ -374,8 +385,7 @@ dms_plan_migration(PG_FUNCTION_ARGS)
 	int			n = 0;
 
 	InitMaterializedSRF(fcinfo, 0);
-	SessionBegin(&session, RIGHTS_OF_CALLER);
-	plan = PlanChange(deployment);
+	plan = PlanChange(deployment, &session);
 	foreach(cell, plan == NULL ? NIL : plan->steps.list)
 	{
 		const MigrationStep *step = lfirst(cell);

@@ -31,6 +31,7 @@
 #include "model/uniqueoptions.h"
 #include "schema/deploycheck.h"
 #include "schema/deployrecord.h"
+#include "schema/deployschemas.h"
 #include "schema/deploytypes.h"
 #include "schema/grants.h"
 #include "schema/searchindex.h"
@@ -109,6 +110,7 @@ MigratePlan(const Deployment *deployment)
 
 	SnapshotBeginLatest();
 	diff = SchemaDiffMake(ModelSetFromStore(), deployment->set, deployment->renames);
+	DeploySchemasCheck(deployment->schema, diff->before, diff->after, deployment->ddl);
 	plan = MigrationPlanMake(diff, deployment->ddl, deployment->triggers);
 	if (!deployment->allow_destructive && plan->losses->count > 0)
 	{

@@ -19,6 +19,7 @@
 #include "miscadmin.h"
 #include "schema/conversion.h"
 #include "schema/migrationdocuments.h"
+#include "schema/migrationempty.h"
 #include "schema/migrationkeys.h"
 #include "schema/migrationloss.h"
 #include "schema/migrationnames.h"
@@ -28,43 +29,11 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
-/* Add a name to a list, unless it is there. */
-static List *
-AddName(List *names, const char *name)
-{
-	ListCell   *cell;
-
-	foreach(cell, names)
-	{
-		if (strcmp(lfirst(cell), name) == 0)
-			return names;
-	}
-	return lappend(names, unconstify(char *, name));
-}
-
-/* Add the schemas that models have tables in. */
-static List *
-AddSchemas(List *names, const ModelSet *set)
-{
-	ListCell   *cell;
-
-	foreach(cell, set->entries)
-	{
-		const ResourceModel *model = ((ModelEntry *) lfirst(cell))->model;
-
-		for (int i = 0; i < model->ntables; i++)
-			names = AddName(names, model->tables[i].schema);
-		if (model->member_schema != NULL)
-			names = AddName(names, model->member_schema);
-	}
-	return names;
-}
-
 /* Read the tables of all schemas that have to do with the change. */
 static Catalog *
 ReadCatalog(const SchemaDiff *diff)
 {
-	List	   *names = AddSchemas(AddSchemas(list_make1("dms"), diff->before), diff->after);
+	List	   *names = lappend(list_concat(ModelSetSchemas(diff->before), ModelSetSchemas(diff->after)), pstrdup("dms"));
 	const char **array = palloc(sizeof(char *) * list_length(names));
 	ListCell   *cell;
 
@@ -769,6 +738,7 @@ MigrationPlanMake(const SchemaDiff *diff, const DdlPlan *ddl, List *trigger_stat
 	MigrationLossFind(plan);
 	PlanDroppedTables(plan);
 	PlanTables(plan);
+	MigrationEmptyPlan(plan);
 	MigrationViewsPlan(plan);
 	MigrationDocumentsPlan(plan, trigger_statements);
 	MigrationWorkFind(plan);

@@ -108,3 +108,36 @@ ModelSetFromStore(void)
 		LinkStored(set, lfirst(cell));
 	return set;
 }
+
+/* Add a name to a list, unless it is there. */
+static List *
+AddName(List *names, const char *name)
+{
+	ListCell   *cell;
+
+	foreach(cell, names)
+	{
+		if (strcmp(lfirst(cell), name) == 0)
+			return names;
+	}
+	return lappend(names, unconstify(char *, name));
+}
+
+/* Returns the schemas of the database that models have tables in, each once; not that of the core tables. */
+List *
+ModelSetSchemas(const ModelSet *set)
+{
+	List	   *names = NIL;
+	ListCell   *cell;
+
+	foreach(cell, set->entries)
+	{
+		const ResourceModel *model = ((ModelEntry *) lfirst(cell))->model;
+
+		for (int i = 0; model->kind != RESOURCE_DESCRIPTOR && i < model->ntables; i++)
+			names = AddName(names, model->tables[i].schema);
+		if (model->member_schema != NULL)
+			names = AddName(names, model->member_schema);
+	}
+	return names;
+}

@@ -32,5 +32,6 @@ typedef struct ModelSet
 extern ModelEntry *ModelSetFind(const ModelSet *set, const char *project,
 								const char *resource);
 extern ModelSet *ModelSetFromStore(void);
+extern List *ModelSetSchemas(const ModelSet *set);
 
 #endif							/* DMS_MODELSET_H */
