@@ -2507,6 +2507,42 @@ $$;
 COMMENT ON FUNCTION dms_internal.audit_edges(jsonb, bigint) IS
 'compares the reference edges of a resource''s documents with the foreign key columns, and returns the differences';
 
+-- Foreign keys of descriptors lead to a table of all types.  The others let no document of a
+-- wrong type pass, but can be switched off.
+CREATE FUNCTION dms_internal.audit_targets(model jsonb, only_document bigint) RETURNS SETOF dms_internal.audit_finding
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	RETURN QUERY EXECUTE format($query$
+		WITH place AS (
+			SELECT (r ->> 'edge_source_id')::bigint AS source, r ->> 'edge_source_key' AS key,
+				r ->> 'project' AS project, r ->> 'resource' AS resource
+			FROM jsonb_array_elements($1) AS r
+		),
+		allowed AS MATERIALIZED (
+			SELECT p.source, m.ProjectName, m.ResourceName
+			FROM place AS p
+			JOIN dms.ResourceModel AS t ON (t.ProjectName, t.ResourceName) = (p.project, p.resource)
+			JOIN dms.ResourceModel AS m ON m.Kind <> 'abstract'
+				AND (t.Kind = 'abstract' AND (m.MemberSchema, m.MemberTable) = (t.MemberSchema, t.MemberTable)
+					OR (m.ProjectName, m.ResourceName) = (t.ProjectName, t.ResourceName))
+		)
+		SELECT 'reference_type', w.parent,
+			(SELECT d.DocumentUuid FROM dms.Document AS d WHERE d.DocumentId = w.parent),
+			p.key, p.project || ':' || p.resource,
+			format('document %%s, %%s:%%s', w.child, c.ProjectName, c.ResourceName)
+		FROM (%s) AS w
+		JOIN dms.Document AS c ON c.DocumentId = w.child
+		JOIN place AS p ON p.source = w.source
+		WHERE NOT EXISTS (SELECT FROM allowed AS a
+			WHERE (a.source, a.ProjectName, a.ResourceName) = (w.source, c.ProjectName, c.ResourceName))$query$,
+		dms_internal.audit_references(model, only_document))
+	USING model -> 'references';
+END
+$$;
+COMMENT ON FUNCTION dms_internal.audit_targets(jsonb, bigint) IS
+'references of a resource''s documents to documents of a type that the schema does not allow there';
+
 CREATE FUNCTION dms_internal.audit_identities(model jsonb, only_document bigint) RETURNS SETOF dms_internal.audit_finding
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
@@ -2568,6 +2604,7 @@ DECLARE
 	project CONSTANT text := model ->> 'project';
 	resource CONSTANT text := model ->> 'resource';
 	root CONSTANT text := dms_internal.audit_rows(model, only_document);
+	is_descriptor CONSTANT boolean := model ->> 'kind' = '1';
 	rows_there bigint;
 	rows_right bigint;
 	locks bigint;
@@ -2592,26 +2629,35 @@ BEGIN
 				r.documentid, d.DocumentUuid, NULL::text, $1, d.ProjectName || ':' || d.ResourceName
 			FROM (%1$s) AS r LEFT JOIN dms.Document AS d ON d.DocumentId = r.documentid
 			WHERE d.ProjectName || ':' || d.ResourceName IS DISTINCT FROM $1
+			  AND (d.DocumentId IS NULL OR NOT $2
+				OR NOT EXISTS (SELECT FROM dms.ResourceModel AS m
+					WHERE (m.ProjectName, m.ResourceName) = (d.ProjectName, d.ResourceName) AND m.Kind = 'descriptor')
+				OR EXISTS (SELECT FROM dms.ReferentialIdentity AS i
+					WHERE i.DocumentId = r.documentid AND i.ProjectName || ':' || i.ResourceName = $1))
 			UNION ALL
 			SELECT 'lock_missing', d.DocumentId, d.DocumentUuid, NULL, 'lock row', NULL
 			FROM (%1$s) AS r JOIN dms.Document AS d ON d.DocumentId = r.documentid
 			LEFT JOIN dms.IdentityLock AS l ON l.DocumentId = d.DocumentId
-			WHERE l.DocumentId IS NULL$query$, root) USING project || ':' || resource;
+			WHERE l.DocumentId IS NULL$query$, root) USING project || ':' || resource, is_descriptor;
 	END IF;
 	IF rows_right < documents THEN
 		RETURN QUERY EXECUTE format($query$
 			SELECT 'document_without_row', d.DocumentId, d.DocumentUuid, NULL::text, $1, NULL::text
 			FROM dms.Document AS d
 			WHERE d.ProjectName = $2 AND d.ResourceName = $3 AND ($4 IS NULL OR d.DocumentId = $4)
-			  AND NOT EXISTS (SELECT FROM (%s) AS r WHERE r.documentid = d.DocumentId)$query$, root)
+			  AND NOT EXISTS (SELECT FROM (%s) AS r WHERE r.documentid = d.DocumentId)
+			  AND NOT ($5 AND EXISTS (SELECT FROM dms.Descriptor AS s WHERE s.DocumentId = d.DocumentId))$query$, root)
 		USING format('row in %I.%I', model #>> '{tables,0,schema}', model #>> '{tables,0,name}'),
-			project, resource, only_document;
+			project, resource, only_document, is_descriptor;
 	END IF;
 END
 $$;
 COMMENT ON FUNCTION dms_internal.audit_documents(jsonb, bigint, bigint) IS
 'the number of a resource if it is not recorded, and root rows, documents and lock rows of the resource that do not correspond; documents is their number in dms.Document';
 
+-- The type of a descriptor is in its row, in its document and in its ReferentialId.  If one
+-- of them differs, the other two are right: so either this is found here, or a document
+-- of another type by audit_documents().
 CREATE FUNCTION dms_internal.audit_descriptors(types text[], only_document bigint) RETURNS SETOF dms_internal.audit_finding
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
@@ -2624,10 +2670,22 @@ BEGIN
 	WHERE s.Uri <> s.Namespace || '#' || s.CodeValue
 	  AND (types IS NULL OR s.Discriminator = ANY (types))
 	  AND (only_document IS NULL OR s.DocumentId = only_document);
+
+	RETURN QUERY
+	SELECT 'descriptor_type', s.DocumentId, d.DocumentUuid, NULL::text, d.ProjectName || ':' || d.ResourceName,
+		s.Discriminator::text
+	FROM dms.Descriptor AS s
+	JOIN dms.Document AS d ON d.DocumentId = s.DocumentId
+	JOIN dms.ResourceModel AS m ON (m.ProjectName, m.ResourceName) = (d.ProjectName, d.ResourceName)
+	WHERE m.Kind = 'descriptor' AND s.Discriminator <> d.ProjectName || ':' || d.ResourceName
+	  AND NOT EXISTS (SELECT FROM dms.ReferentialIdentity AS i
+		WHERE i.DocumentId = s.DocumentId AND i.ProjectName || ':' || i.ResourceName = s.Discriminator)
+	  AND (types IS NULL OR s.Discriminator = ANY (types) OR d.ProjectName || ':' || d.ResourceName = ANY (types))
+	  AND (only_document IS NULL OR s.DocumentId = only_document);
 END
 $$;
 COMMENT ON FUNCTION dms_internal.audit_descriptors(text[], bigint) IS
-'descriptors of these types whose URI does not consist of their namespace and code value';
+'descriptors of these types whose URI does not consist of their namespace and code value, or whose row has another type than the document and its ReferentialId';
 
 CREATE FUNCTION dms_internal.audit_members(types text[], only_document bigint) RETURNS SETOF dms_internal.audit_finding
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
@@ -2999,6 +3057,7 @@ BEGIN
 		RETURN QUERY SELECT f.* FROM dms_internal.audit_documents(scope.model, only_document,
 			COALESCE((counts ->> scope.type)::bigint, 0)) AS f;
 		RETURN QUERY SELECT f.* FROM dms_internal.audit_edges(scope.model, only_document) AS f;
+		RETURN QUERY SELECT f.* FROM dms_internal.audit_targets(scope.model, only_document) AS f;
 		RETURN QUERY SELECT f.* FROM dms_internal.audit_identities(scope.model, only_document) AS f;
 		RETURN QUERY SELECT f.* FROM dms_internal.audit_history(scope.model, only_document) AS f;
 		RETURN QUERY SELECT f.* FROM dms_internal.audit_options(scope.model, only_document) AS f;
@@ -3129,16 +3188,15 @@ SET ProjectName = split_part(u.type, ':', 1), ResourceName = split_part(u.type, 
 FROM unnest($1, $2) AS u (id, type)
 WHERE d.DocumentId = u.id
 $statement$),
--- The row of a descriptor may exist with the name of another type.
 ('document_without_row', $statement$
-WITH typed AS (
-	UPDATE dms.Descriptor AS s SET Discriminator = concat(d.ProjectName, ':', d.ResourceName)
-	FROM dms.Document AS d
-	WHERE d.DocumentId = s.DocumentId AND s.DocumentId = ANY ($1)
-)
 DELETE FROM dms.Document AS d
 WHERE d.DocumentId = ANY ($1)
   AND NOT EXISTS (SELECT FROM dms.Descriptor AS s WHERE s.DocumentId = d.DocumentId)
+$statement$),
+('descriptor_type', $statement$
+UPDATE dms.Descriptor AS s SET Discriminator = concat(d.ProjectName, ':', d.ResourceName)
+FROM dms.Document AS d
+WHERE d.DocumentId = s.DocumentId AND s.DocumentId = ANY ($1)
 $statement$),
 ('lock_missing', $statement$
 INSERT INTO dms.IdentityLock (DocumentId)
@@ -3309,7 +3367,7 @@ VALUES
 	configure_resource, plan_resource, set_change_tracking, compact_changes, purge_tracked_changes,
 	skip_change_versions, change_blockers, baseline_history, write_baseline, purge_history, erase_history,
 	retry_jobs, run_claimed_jobs, run_jobs, job_poll, stored_identities, resource_type_id, audit, audit_store, audit_scope, audit_cache, audit_rows, audit_references, audit_documents,
-	audit_edges, audit_identities, audit_descriptors, audit_members, audit_history, audit_changes, audit_options, audit_relations, audit_orphans, rebuild_edges, repair,
+	audit_edges, audit_targets, audit_identities, audit_descriptors, audit_members, audit_history, audit_changes, audit_options, audit_relations, audit_orphans, rebuild_edges, repair,
 	lock_identity_closure, recompute_identities, grant_access,
 	purge_idempotency_keys, require_page, idempotency_keys, worker_status, set_cache_mode, clear_cache, rebuild_cache, publish_documents, unpublish_documents, republish_documents,
 	project_some, project_documents, projection_status}',

@@ -244,14 +244,53 @@ SELECT * FROM dms.repair();
 TABLE finding;
 ROLLBACK;
 
--- A descriptor has another type than its document.
+-- A descriptor has another type than its document and its ReferentialId, which are right.
 BEGIN;
 UPDATE dms.Descriptor SET Discriminator = 'Cascade:ColorDescriptor' WHERE DocumentId = 2;
-SELECT kind, id, expected, found FROM finding WHERE kind LIKE 'document%';
+TABLE finding;
+SELECT kind, expected, found FROM dms.audit(resource => 'ShapeDescriptor') WHERE kind = 'descriptor_type';
+SELECT kind, expected, found FROM dms.audit(resource => 'ColorDescriptor') WHERE kind = 'descriptor_type';
+SELECT kind, expected, found FROM dms.audit(document_uuid => (SELECT DocumentUuid FROM dms.Document WHERE DocumentId = 2))
+WHERE kind = 'descriptor_type';
+SELECT * FROM dms.repair();
+TABLE finding;
+SELECT Discriminator FROM dms.Descriptor WHERE DocumentId = 2;
+-- A type that does not exist.
 UPDATE dms.Descriptor SET Discriminator = 'Cascade:Taste' WHERE DocumentId = 2;
 SELECT kind, id, expected, found FROM finding;
 SELECT * FROM dms.repair();
 TABLE finding;
+ROLLBACK;
+
+-- If the ReferentialId agrees with the descriptor, its document has the wrong type.
+BEGIN;
+UPDATE dms.Document SET ResourceName = 'ColorDescriptor' WHERE DocumentId = 2;
+SELECT kind, id, source, expected, found FROM finding;
+SELECT * FROM dms.repair();
+TABLE finding;
+SELECT ResourceName FROM dms.Document WHERE DocumentId = 2;
+ROLLBACK;
+
+-- So it has if that is no type of a descriptor.
+BEGIN;
+UPDATE dms.Document SET ResourceName = 'School' WHERE DocumentId = 2;
+DELETE FROM dms.ReferentialIdentity WHERE DocumentId = 2;
+SELECT * FROM dms.repair();
+SELECT ResourceName FROM dms.Document WHERE DocumentId = 2;
+TABLE finding;
+ROLLBACK;
+
+-- References to a descriptor of another type, to a document that is no subclass of an
+-- abstract resource, and to one of another resource.  Which one was meant, no repair can tell.
+BEGIN;
+SET LOCAL session_replication_role = replica;
+UPDATE cascade.flag SET shapedescriptor_descriptorid = 1, organization_documentid = 5;
+UPDATE cascade.note SET school_documentid = 4;
+SELECT dms.rebuild_edges();
+TABLE finding;
+SELECT kind, document_id FROM dms.audit('Cascade', 'Note');
+SELECT kind, document_id FROM dms.audit(document_uuid => (SELECT DocumentUuid FROM dms.Document WHERE DocumentId = 7));
+SELECT * FROM dms.repair() WHERE kind = 'reference_type';
 ROLLBACK;
 
 --

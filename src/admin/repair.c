@@ -68,6 +68,7 @@ static const KindInfo kinds[] = {
 	{"resource_type_wrong", REMEDY_SQL},
 	{"row_without_document", REMEDY_SQL},
 	{"document_type", REMEDY_SQL},
+	{"descriptor_type", REMEDY_SQL},
 	{"document_without_row", REMEDY_DELETE},
 	{"lock_missing", REMEDY_SQL},
 	{"lock_without_document", REMEDY_SQL},

@@ -327,7 +327,7 @@ sub smaller_core
 
 		delete $project->{resourceNameMapping}{$name};
 		delete $project->{caseInsensitiveEndpointNameMapping}{ lc $endpoint };
-		push @taken, $endpoint;
+		push @taken, $name;
 	}
 	return ($small, @taken);
 }
@@ -388,27 +388,57 @@ sub test_real
 	$node->safe_psql('real', "CALL public.fill($documents / 2)");
 	my $count = $node->safe_psql('real', 'ANALYZE; SELECT count(*) FROM dms.Document');
 	note(sprintf '%d documents in %.0f s', $count, time - $start);
-	my $before = $node->safe_psql('real', 'SELECT md5(string_agg(format($$%s %s$$, DocumentId, Etag), $$,$$ ORDER BY DocumentId)) FROM dms.Document');
+	change_beside_traffic('in', $count, \@taken, $set, "dms.deploy_schema($arguments)");
+	same_as_fresh('real', 'dms,edfi', "$dir/ed-fi.json");
 
+	# Out again, with the documents that they have by then.
+	my ($set_small, $small_argument) = read_files($file);
+	load_generated('real', "$dir/ed-fi.json");
+	cmp_ok($node->safe_psql('real', documents_of(@taken)), '>=', 10, 'the new resources have documents');
+	change_beside_traffic('out', $node->safe_psql('real', 'SELECT count(*) FROM dms.Document'), \@taken, $set_small,
+		"dms.migrate_schema(ARRAY[$small_argument]::json[], true)");
+	is($node->safe_psql('real', documents_of(@taken)), '0', 'their documents are gone with them');
+	same_as_fresh('real', 'dms,edfi', $file);
+	return;
+}
+
+# Returns a query that counts the documents of some endpoints of the full core.
+sub documents_of
+{
+	my $names = join ', ', map { "'$_'" } @_;
+
+	return "SELECT count(*) FROM dms.Document WHERE ResourceName IN ($names)";
+}
+
+# Changes the real schema while clients use it, and prints how long it took, and what the
+# clients had to wait for.  Documents of all other resources keep their etags.
+sub change_beside_traffic
+{
+	my ($what, $count, $taken, $set, $call) = @_;
+	my $names = join ', ', map { "'$_'" } @$taken;
+	my $etags = "SELECT md5(string_agg(format('%s %s', DocumentId, Etag), ',' ORDER BY DocumentId)) FROM dms.Document WHERE ResourceName NOT IN ($names)";
+	my $before = $node->safe_psql('real', $etags);
 	my $traffic = start_traffic('real', 4,
 		"\\set id random(1, 100)\nSELECT FROM dms.upsert_document('ed-fi', 'students', public.made('students', :id));\n",
 		"\\set id random(1, 100)\nSELECT count(*) FROM dms.query_documents('ed-fi', 'students', json_build_object('studentUniqueId', 'x' || :id)::jsonb);\n");
+
 	wait_for_traffic($traffic);
-	$start = time;
-	my $locks = $node->safe_psql('real', "SET client_min_messages = warning;\n${set}BEGIN;\nSELECT dms.deploy_schema($arguments) IS NULL;\n"
-		  . q{SELECT mode || ' ' || count(*) || COALESCE(' on ' || CASE WHEN count(*) < 9 THEN string_agg(relation::regclass::text, ' ') END, '')
+	my ($took, $locks) = split /\n/, $node->safe_psql('real', "SET client_min_messages = warning;\n${set}SELECT clock_timestamp() AS began \\gset\nBEGIN;\nSELECT $call IS NULL AS none \\gset\n"
+		  . q{CREATE TEMP TABLE locked ON COMMIT PRESERVE ROWS AS
+			SELECT mode || ' ' || count(*) || COALESCE(' on ' || CASE WHEN count(*) < 9 THEN string_agg(relation::regclass::text, ' ') END, '') AS line
 			FROM pg_locks WHERE pid = pg_backend_pid() AND locktype = 'relation' AND relation >= 16384
-			  AND NOT EXISTS (SELECT FROM pg_class WHERE oid = relation AND relkind = 'i' AND mode = 'AccessShareLock') GROUP BY mode ORDER BY 1;
-		COMMIT;});
-	note(sprintf "changed in %.1f s; locks until then:\n%s", time - $start, $locks);
+			  AND NOT EXISTS (SELECT FROM pg_class WHERE oid = relation AND relkind = 'i' AND mode = 'AccessShareLock') GROUP BY mode;
+		COMMIT;
+		SELECT extract(epoch FROM clock_timestamp() - :'began');
+		SELECT * FROM locked ORDER BY line;}), 2;
 	wait_for_traffic($traffic);
 	my ($errors, $longest, $transactions) = stop_traffic($traffic);
-	is($errors, '', 'clients saw no error that cannot be retried');
-	note(sprintf '%d transactions beside, the longest took %.2f s', $transactions, $longest);
-	is($node->safe_psql('real', 'SELECT md5(string_agg(format($$%s %s$$, DocumentId, Etag), $$,$$ ORDER BY DocumentId)) FROM dms.Document'),
-		$before, "all $count documents have their etags");
+	note(sprintf "20 resources %s, %d documents: the change took %.2f s; %d transactions of clients beside it, the longest took %.2f s",
+		$what, $count, $took, $transactions, $longest);
+	note("locks until its end:\n$locks");
+	is($errors, '', "$what: clients saw no error that cannot be retried");
+	is($node->safe_psql('real', $etags), $before, 'all other documents have their etags');
 	is($node->safe_psql('real', 'SELECT * FROM dms.audit()'), '', 'the audit finds nothing');
-	same_as_fresh('real', 'dms,edfi', "$dir/ed-fi.json");
 	return;
 }
 
