@@ -102,7 +102,7 @@ OtherThings(Oid schema, HTAB *wanted)
 			continue;
 		description = n < NAMED_THINGS ? getObjectDescription(&thing, true) : NULL;
 		if (description != NULL)
-			appendStringInfo(&things, "%s%s", n > 0 ? ", " : "", description);
+			appendStringInfo(&things, "%s%s", things.len > 0 ? ", " : "", description);
 		n++;
 	}
 	systable_endscan(scan);
