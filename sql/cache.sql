@@ -113,6 +113,10 @@ CALL dms.project_documents();
 SELECT dms.delete_document(:'gone');
 SELECT * FROM summary();
 
+-- What the projector has still to read is not purged, whatever its age.
+SELECT dms.purge_tracked_changes('0') >= 0 AS purged;
+SELECT count(*) FROM dms.TrackedChange WHERE Kind = 'D' AND DocumentUuid = :'gone';
+
 -- A rebuild writes all rows again, and deletes those without a document.
 UPDATE dms.DocumentCache SET DocumentJson = '{}';
 INSERT INTO dms.DocumentCache SELECT -1, gen_random_uuid(), ProjectName, ResourceName, ResourceVersion, 1, now(), '{}' FROM dms.DocumentCache LIMIT 1;
@@ -126,6 +130,8 @@ SELECT * FROM summary();
 -- A projector whose place is lost begins anew.
 DELETE FROM dms.ChangeConsumer;
 DELETE FROM dms.DocumentCache;
+SELECT dms.purge_tracked_changes('0') > 0 AS purged;
+SELECT count(*) FROM dms.TrackedChange;
 CALL dms.project_documents();
 SELECT * FROM summary();
 

@@ -6,6 +6,7 @@
  */
 #include "postgres.h"
 
+#include "admin/changetracking.h"
 #include "admin/projector.h"
 #include "base/compat.h"
 #include "base/faults.h"
@@ -60,6 +61,7 @@ _PG_init(void)
 	HistoryInit();
 	DocumentCacheInit();
 	ProjectorInit();
+	ChangeTrackingInit();
 	JobsInit();
 	NoticesInit();
 	LocksInit();

@@ -7,6 +7,8 @@
 #include "postgres.h"
 
 #include "access/xact.h"
+#include "admin/changetracking.h"
+#include "admin/projector.h"
 #include "base/faults.h"
 #include "base/report.h"
 #include "document/changes.h"
@@ -17,6 +19,8 @@
 #include "engine/storerow.h"
 #include "fmgr.h"
 #include "miscadmin.h"
+#include "utils/guc.h"
+#include "utils/timestamp.h"
 #include "verbs/write.h"
 
 PG_FUNCTION_INFO_V1(dms_set_change_tracking);
@@ -24,6 +28,18 @@ PG_FUNCTION_INFO_V1(dms_compact_changes);
 PG_FUNCTION_INFO_V1(dms_current_change_version);
 PG_FUNCTION_INFO_V1(dms_skip_change_versions);
 PG_FUNCTION_INFO_V1(dms_purge_tracked_changes);
+
+static int	retention_seconds = 0;
+
+/* Define the setting of this module. */
+void
+ChangeTrackingInit(void)
+{
+	DefineCustomIntVariable("dms.tracked_change_retention",
+							"How long background workers keep deletes and changes of keys.",
+							"0 keeps them for ever.",
+							&retention_seconds, 0, 0, INT_MAX, PGC_SUSET, GUC_UNIT_S, NULL, NULL, NULL);
+}
 
 /*
  * Begin to record changes: all documents count as changed now.  What was deleted
@@ -170,31 +186,59 @@ SetPurged(int64 through)
 }
 
 /*
- * Delete deletes and changes of keys that are older than an interval; returns their
- * number.  Those that somebody may still not see stay.
+ * Delete deletes and changes of keys that are older than an interval, at most some of
+ * them; returns their number.  Those that somebody may still not see stay, and those
+ * that the projector has still to read.  What is left of an earlier call goes first.
  */
+static int64
+Purge(Datum older_than, int64 max_rows)
+{
+	int64		highest;
+	int64		through;
+	int64		deleted;
+
+	StoreRowLock();
+	deleted = TrackedChangesPurge(StoreRowJournal()->purged_through, max_rows);
+	if (deleted == max_rows)
+		return deleted;
+	SnapshotBeginLatest();
+	highest = ChangesNewest();
+	SnapshotEnd();
+	through = TrackedChangesPurgeable(Min(highest, ProjectorReadsFrom() - 1), older_than);
+	if (through > StoreRowJournal()->purged_through)
+	{
+		SetPurged(through);
+		deleted += TrackedChangesPurge(through, max_rows - deleted);
+	}
+	return deleted;
+}
+
+/*
+ * Delete what is older than dms.tracked_change_retention, at most some rows; returns
+ * their number.
+ */
+int64
+ChangeTrackingPurge(int64 max_rows)
+{
+	Interval	retention = {.time = retention_seconds * USECS_PER_SEC};
+
+	if (retention_seconds == 0 || !ChangesAreTracked() || ChangesAreForeign())
+		return 0;
+	return Purge(IntervalPGetDatum(&retention), max_rows);
+}
+
+/* Delete deletes and changes of keys that are older than an interval; returns their number. */
 Datum
 dms_purge_tracked_changes(PG_FUNCTION_ARGS)
 {
 	static const char *const names[] = {"older_than"};
 	Session		session;
-	int64		newest;
-	int64		through;
-	int64		deleted = 0;
+	int64		deleted;
 
 	ReportRequireArguments(fcinfo, lengthof(names), names);
 	WriteBegin(&session, "dms.purge_tracked_changes()");
 	ChangesRequire();
-	StoreRowLock();
-	SnapshotBeginLatest();
-	newest = ChangesNewest();
-	SnapshotEnd();
-	through = TrackedChangesPurgeable(newest, PG_GETARG_DATUM(0));
-	if (through > 0)
-	{
-		SetPurged(through);
-		deleted = TrackedChangesPurge(through);
-	}
+	deleted = Purge(PG_GETARG_DATUM(0), PG_INT64_MAX);
 	SessionEnd(&session);
 	PG_RETURN_INT64(deleted);
 }

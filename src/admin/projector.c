@@ -221,6 +221,26 @@ ReadCursor(const char *text, Cursor *cursor)
 				  &cursor->type_id, &cursor->version, &cursor->document_id) == 8 && format == 1;
 }
 
+/*
+ * Returns the number from which on the projector has still to read changes, and deletes;
+ * if there is none, or its place is lost, it needs nothing.
+ */
+int64
+ProjectorReadsFrom(void)
+{
+	Cursor		cursor;
+	bool		isnull;
+
+	SnapshotBeginLatest();
+	(void) StatementExecuteWithArgs("SELECT pg_catalog.min(Cursor) FROM dms.ChangeConsumer"
+									" WHERE Name::pg_catalog.text OPERATOR(pg_catalog.=) 'cache'", 0, NULL, NULL, true);
+	SnapshotEnd();
+	(void) ResultDatum(0, 1, &isnull);
+	if (isnull || !ReadCursor(ResultText(0, 1), &cursor) || cursor.base != StoreRowJournal()->base)
+		return PG_INT64_MAX;
+	return cursor.from;
+}
+
 /* Store the cursor; a pass that has ended sets the time at which it began. */
 static void
 StoreCursor(const Cursor *cursor, int64 documents, bool ended)

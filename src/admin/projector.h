@@ -25,5 +25,6 @@ extern void ProjectorStep(ProjectorResult *result);
 extern void ProjectorStart(void);
 extern int64 ProjectorRebuild(void);
 extern void ProjectorStop(void);
+extern int64 ProjectorReadsFrom(void);
 
 #endif							/* DMS_PROJECTOR_H */

@@ -236,13 +236,13 @@ TrackedChangesTrigger(bool tracked)
 
 /*
  * Returns the largest number up to which all rows are older than an interval, but not
- * above one that is final; 0 if there are none.
+ * above a given one; 0 if there are none.
  */
 int64
-TrackedChangesPurgeable(int64 newest, Datum older_than)
+TrackedChangesPurgeable(int64 highest, Datum older_than)
 {
 	Oid			types[] = {INT8OID, INTERVALOID};
-	Datum		values[] = {Int64GetDatum(newest), older_than};
+	Datum		values[] = {Int64GetDatum(highest), older_than};
 
 	SnapshotBeginLatest();
 	(void) StatementExecuteWithArgs("SELECT COALESCE(pg_catalog.max(t.ChangeVersion), 0) FROM dms.TrackedChange AS t"
@@ -255,13 +255,15 @@ TrackedChangesPurgeable(int64 newest, Datum older_than)
 	return ResultInt64(0, 1);
 }
 
-/* Delete the rows up to a number; returns how many there were. */
+/* Delete rows up to a number, at most some of them; returns how many there were. */
 int64
-TrackedChangesPurge(int64 through)
+TrackedChangesPurge(int64 through, int64 max_rows)
 {
-	Oid			types[] = {INT8OID};
-	Datum		values[] = {Int64GetDatum(through)};
+	Oid			types[] = {INT8OID, INT8OID};
+	Datum		values[] = {Int64GetDatum(through), Int64GetDatum(max_rows)};
 
-	return (int64) StatementExecuteWithArgs("DELETE FROM dms.TrackedChange WHERE ChangeVersion OPERATOR(pg_catalog.<=) $1",
+	return (int64) StatementExecuteWithArgs("DELETE FROM dms.TrackedChange WHERE ctid OPERATOR(pg_catalog.=) ANY (ARRAY("
+											"SELECT t.ctid FROM dms.TrackedChange AS t"
+											" WHERE t.ChangeVersion OPERATOR(pg_catalog.<=) $1 LIMIT $2))",
 											lengthof(types), types, values, false);
 }

@@ -25,7 +25,7 @@ extern DocumentKey *TrackedChangesReadKeys(Resource *resource, const int64 *ids,
 extern void TrackedChangesNoteKeys(Resource *resource, const DocumentKey *before, int nbefore,
 								   const DocumentKey *after, int nafter);
 extern void TrackedChangesTrigger(bool tracked);
-extern int64 TrackedChangesPurgeable(int64 newest, Datum older_than);
-extern int64 TrackedChangesPurge(int64 through);
+extern int64 TrackedChangesPurgeable(int64 highest, Datum older_than);
+extern int64 TrackedChangesPurge(int64 through, int64 max_rows);
 
 #endif							/* DMS_TRACKEDCHANGES_H */

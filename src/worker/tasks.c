@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include "admin/changetracking.h"
 #include "admin/projector.h"
 #include "document/history.h"
 #include "document/jobs.h"
@@ -19,6 +20,9 @@
 
 /* Versions of documents that are deleted together. */
 #define VERSIONS_AT_ONCE 10000
+
+/* Deletes and changes of keys that are deleted together. */
+#define CHANGES_AT_ONCE 10000
 
 /* Delete idempotency keys that have expired. */
 static void
@@ -50,6 +54,23 @@ PurgeHistory(const char *database)
 	return purged < VERSIONS_AT_ONCE;
 }
 
+/* Delete old deletes and changes of keys; returns false if there may be more. */
+static bool
+PurgeChanges(const char *database)
+{
+	Session		session;
+	int64		purged;
+
+	pgstat_report_activity(STATE_RUNNING, "dms: purging deletes and changes of keys");
+	WriteBegin(&session, "dms.purge_tracked_changes()");
+	purged = ChangeTrackingPurge(CHANGES_AT_ONCE);
+	SessionEnd(&session);
+	if (purged > 0)
+		ereport(LOG,
+				(errmsg("dms: purged " INT64_FORMAT " deletes and changes of keys of database \"%s\"", purged, database)));
+	return purged < CHANGES_AT_ONCE;
+}
+
 /* Do what is to be done every now and then, if it is time. */
 static void
 RunPurges(const char *database, TaskOutcome *outcome)
@@ -59,7 +80,7 @@ RunPurges(const char *database, TaskOutcome *outcome)
 	if (now < outcome->next_purge)
 		return;
 	PurgeKeys(database);
-	if (PurgeHistory(database))
+	if (PurgeHistory(database) && PurgeChanges(database))
 		outcome->next_purge = LauncherVisitAfter(now, TASK_PURGE_NAPTIMES);
 	else
 		outcome->more = true;

@@ -69,7 +69,18 @@ create("store$_") foreach 1 .. $stores;
 $node->safe_psql('postgres', "CREATE DATABASE empty$_") foreach 1 .. 3;
 $node->safe_psql('postgres', 'CREATE EXTENSION dms');
 add_keys("store$_", $_) foreach 1 .. $stores;
-my $most = 0;
+
+# Deletes are kept for ever, unless the database has another retention.
+foreach my $store ('store1', 'store2')
+{
+	$node->safe_psql($store, q{
+		SELECT dms.delete_document(document_uuid)
+		FROM dms.upsert_document('ed-fi', 'students', '{"studentUniqueId": "1", "firstName": "F", "lastSurname": "L", "birthDate": "2011-04-05"}')})
+		foreach 1 .. 2;
+	$node->safe_psql($store, q{
+		UPDATE dms.TrackedChange SET CreatedAt = now() - interval '2 days' WHERE DocumentId = (SELECT min(DocumentId) FROM dms.TrackedChange)});
+}
+$node->safe_psql('postgres', q{ALTER DATABASE store1 SET dms.tracked_change_retention = '1d'});
 $node->restart;
 
 ok($node->poll_query_until('postgres', "SELECT count(*) = $stores FROM dms.worker_status() WHERE database::text LIKE 'store%' AND state = 'nothing to do'"),
@@ -79,6 +90,9 @@ ok($node->poll_query_until('postgres', q{SELECT count(*) = 3 FROM dms.worker_sta
 is($node->safe_psql("store$_", 'SELECT count(*) FROM dms.IdempotencyKeys'), 0, "keys of store$_ were purged") foreach 1 .. $stores;
 my $log = slurp_file($node->logfile);
 like($log, qr/dms: purged $_ idempotency keys of database "store$_"/, "the log says how many of store$_") foreach 1 .. $stores;
+is($node->safe_psql('store1', 'SELECT count(*) FROM dms.TrackedChange'), 1, 'a delete that is older than the retention was purged');
+is($node->safe_psql('store2', 'SELECT count(*) FROM dms.TrackedChange'), 2, 'without a retention none was');
+like($log, qr/dms: purged 1 deletes and changes of keys of database "store1"/, 'the log says so');
 is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'dms launcher'}), 1, 'there is a launcher');
 ok($node->poll_query_until('postgres', q{SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'dms worker'}),
 	'no connection is held to an idle database');
