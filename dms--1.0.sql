@@ -1386,6 +1386,12 @@ AS 'MODULE_PATHNAME', 'dms_compact_changes';
 COMMENT ON FUNCTION dms.compact_changes() IS
 'deletes rows of the journal of changes that later changes of the same documents have superseded; returns their number';
 
+CREATE FUNCTION dms_internal.compact_some(from_page bigint) RETURNS bigint
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'dms_compact_some';
+COMMENT ON FUNCTION dms_internal.compact_some(bigint) IS
+'a step of dms.project_documents(): compacts some pages of the journal of changes, if it is worthwhile to begin, and returns the next page';
+
 CREATE FUNCTION dms.purge_tracked_changes(older_than interval) RETURNS bigint
 LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'dms_purge_tracked_changes';
@@ -2297,11 +2303,11 @@ AS 'MODULE_PATHNAME', 'dms_rebuild_cache';
 COMMENT ON FUNCTION dms.rebuild_cache() IS
 'lets the projector write all rows of dms.DocumentCache again, and returns an estimate of their number';
 
-CREATE FUNCTION dms_internal.project_some(OUT projected bigint, OUT more boolean, OUT busy boolean)
+CREATE FUNCTION dms_internal.project_some(OUT projected bigint, OUT more boolean, OUT busy boolean, OUT pause int)
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'dms_project_some';
 COMMENT ON FUNCTION dms_internal.project_some() IS
-'a step of dms.project_documents(): the number of documents, whether there are more, and whether another projector is at work';
+'a step of dms.project_documents(): the number of documents, whether there are more, whether another projector is at work, and for how many milliseconds to rest';
 
 -- As in dms.process_request(), there can be no SET clause, and names are qualified.
 CREATE PROCEDURE dms.project_documents(max_seconds int DEFAULT 60, INOUT projected bigint DEFAULT 0)
@@ -2311,22 +2317,33 @@ DECLARE
 	until CONSTANT timestamptz := pg_catalog.clock_timestamp()
 		OPERATOR(pg_catalog.+) pg_catalog.make_interval(secs => max_seconds);
 	step record;
+	page bigint := 0;
 BEGIN
 	projected := 0;
 	LOOP
 		COMMIT;
 		SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-		SELECT s.projected, s.more, s.busy INTO step FROM dms_internal.project_some() AS s;
+		SELECT s.projected, s.more, s.busy, s.pause INTO step FROM dms_internal.project_some() AS s;
 		projected := projected OPERATOR(pg_catalog.+) step.projected;
 		IF step.busy THEN
 			RAISE NOTICE 'another session projects documents';
 		END IF;
 		EXIT WHEN step.busy OR NOT step.more OR pg_catalog.clock_timestamp() OPERATOR(pg_catalog.>=) until;
+		IF step.pause OPERATOR(pg_catalog.>) 0 THEN
+			COMMIT;
+			PERFORM pg_catalog.pg_sleep(step.pause OPERATOR(pg_catalog./) 1000.0);
+		END IF;
+	END LOOP;
+	LOOP
+		COMMIT;
+		SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+		page := dms_internal.compact_some(page);
+		EXIT WHEN page IS NULL OR pg_catalog.clock_timestamp() OPERATOR(pg_catalog.>=) until;
 	END LOOP;
 END
 $$;
 COMMENT ON PROCEDURE dms.project_documents(int, bigint) IS
-'brings dms.DocumentCache up to date, in transactions of its own, and returns how many documents it took; for servers without background workers';
+'brings dms.DocumentCache up to date, in transactions of its own, and returns how many documents it took; then compacts the journal of changes if that is worthwhile; for servers without background workers';
 
 CREATE FUNCTION dms.wait_until_projected(timeout interval DEFAULT '30s') RETURNS boolean
 LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
@@ -2336,33 +2353,45 @@ COMMENT ON FUNCTION dms.wait_until_projected(interval) IS
 
 CREATE FUNCTION dms.projection_status()
 RETURNS TABLE (mode text, pending bigint, oldest_pending timestamptz, delivered bigint, failures bigint,
-	rebuild_done bigint, rebuild_total bigint, rebuild_eta interval, last_pass timestamptz, last_error text)
-LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+	rebuild_done bigint, rebuild_total bigint, rebuild_eta interval, last_pass timestamptz, last_error text, progress text)
+LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
-SELECT s.CacheMode, p.pending, p.oldest, c.Documents, f.failures, r.Documents, r.Expected,
-	CASE WHEN r.Documents > 0 AND r.FinishedAt IS NULL
-		THEN (now() - r.StartedAt) / r.Documents * greatest(r.Expected - r.Documents, 0) END,
-	c.UpdatedAt, f.message
-FROM dms.Store AS s
-LEFT JOIN dms.ChangeConsumer AS c ON c.Name = 'cache'
-LEFT JOIN dms.CacheRebuild AS r ON true
-CROSS JOIN LATERAL (
-	SELECT count(*), min(w.LastModifiedAt)
-	FROM (
-		SELECT d.LastModifiedAt
-		FROM dms.ResourceType AS t
-		CROSS JOIN LATERAL (
-			SELECT j.DocumentId, j.Etag FROM dms.DocumentChange AS j
-			WHERE j.ResourceTypeId = t.ResourceTypeId AND j.ChangeVersion >= split_part(c.Cursor, '.', 3)::bigint) AS j
-		JOIN dms.Document AS d ON d.DocumentId = j.DocumentId AND d.Etag = j.Etag
-		WHERE NOT EXISTS (SELECT FROM dms.DocumentCache AS k WHERE k.DocumentId = d.DocumentId AND k.Etag = d.Etag)
-		LIMIT 100000) AS w
-	WHERE s.CacheMode <> 'off') AS p (pending, oldest)
-CROSS JOIN LATERAL (
-	SELECT count(*), min(u.SqlState || ': ' || u.Message) FROM dms.ProjectionFailure AS u WHERE u.Consumer = 'cache') AS f (failures, message)
+BEGIN
+	PERFORM dms_internal.require_store();
+	RETURN QUERY
+	SELECT s.CacheMode::text, p.pending, p.oldest, c.Documents, f.failures, r.Documents,
+		greatest(r.Expected, r.Documents), t.eta, c.UpdatedAt, f.message,
+		CASE WHEN r.FinishedAt IS NULL AND r.StartedAt IS NOT NULL
+			THEN format('%s of %s documents, %s a second, %s left', r.Documents, greatest(r.Expected, r.Documents),
+				coalesce(round(t.rate)::text, '?'), coalesce(to_char(t.eta, 'HH24:MI:SS'), '?')) END
+	FROM dms.Store AS s
+	LEFT JOIN dms.ChangeConsumer AS c ON c.Name = 'cache'
+	LEFT JOIN dms.CacheRebuild AS r ON true
+	CROSS JOIN LATERAL (
+		SELECT v.rate, CASE WHEN v.rate > 0 THEN make_interval(secs => greatest(r.Expected - r.Documents, 0) / v.rate) END
+		FROM (SELECT CASE WHEN r.FinishedAt IS NULL
+			THEN r.Documents / nullif(extract(epoch FROM clock_timestamp() - r.StartedAt), 0)::double precision END) AS v (rate)
+		) AS t (rate, eta)
+	CROSS JOIN LATERAL (
+		SELECT count(*), min(w.LastModifiedAt)
+		FROM (
+			SELECT d.LastModifiedAt
+			FROM dms.ResourceType AS t
+			CROSS JOIN LATERAL (
+				SELECT j.DocumentId, j.Etag FROM dms.DocumentChange AS j
+				WHERE j.ResourceTypeId = t.ResourceTypeId AND j.ChangeVersion >= split_part(c.Cursor, '.', 3)::bigint) AS j
+			JOIN dms.Document AS d ON d.DocumentId = j.DocumentId AND d.Etag = j.Etag
+			WHERE NOT EXISTS (SELECT FROM dms.DocumentCache AS k WHERE k.DocumentId = d.DocumentId AND k.Etag = d.Etag)
+			  AND NOT EXISTS (SELECT FROM dms.ProjectionFailure AS u
+				WHERE u.Consumer = 'cache' AND u.DocumentId = d.DocumentId AND u.Etag = d.Etag)
+			LIMIT 100000) AS w
+		WHERE s.CacheMode <> 'off') AS p (pending, oldest)
+	CROSS JOIN LATERAL (
+		SELECT count(*), min(u.SqlState || ': ' || u.Message) FROM dms.ProjectionFailure AS u WHERE u.Consumer = 'cache') AS f (failures, message);
+END
 $$;
 COMMENT ON FUNCTION dms.projection_status() IS
-'how far dms.DocumentCache is behind (up to 100,000 documents are counted), what failed, and the last rebuild';
+'how far dms.DocumentCache is behind (up to 100,000 documents are counted), what failed, and how far a rebuild is';
 
 CREATE FUNCTION dms.publish_documents(publication name DEFAULT 'dms_documents') RETURNS void
 LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
@@ -2389,6 +2418,74 @@ LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED
 AS 'MODULE_PATHNAME', 'dms_worker_status';
 COMMENT ON FUNCTION dms.worker_status() IS
 'what background workers do and did in this database; members of pg_read_all_stats see all databases';
+
+-- Nothing here waits for a lock: sizes of tables that are locked are those of their last
+-- VACUUM.  Only a library that was preloaded has the setting dms.max_workers.
+CREATE FUNCTION dms.status()
+RETURNS TABLE (version text, store_version text, instance_id uuid, owner name, projects text, schema_hash text,
+	deployed_at timestamptz, size bigint, documents bigint, change_tracking boolean, changes bigint, cache_mode text,
+	worker text, worker_pid int, worker_error text, oldest_transaction timestamptz, oldest_pid int, gate text, gate_pid int)
+LANGUAGE plpgsql VOLATILE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	document CONSTANT regclass := to_regclass('dms.document');
+	here CONSTANT oid := (SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database());
+BEGIN
+	version := (SELECT e.extversion FROM pg_extension AS e WHERE e.extname = 'dms');
+
+	worker := 'not preloaded';
+	IF EXISTS (SELECT FROM pg_settings AS s WHERE s.name = 'dms.max_workers' AND s.context = 'postmaster') THEN
+		SELECT w.state, w.pid, w.last_error INTO worker, worker_pid, worker_error
+		FROM dms.worker_status() AS w WHERE w.database = current_database();
+		worker := coalesce(worker, 'not served');
+	END IF;
+
+	SELECT t.since, t.pid INTO oldest_transaction, oldest_pid
+	FROM (SELECT a.xact_start AS since, a.pid FROM pg_stat_activity AS a
+			WHERE a.datid = here AND a.pid <> pg_backend_pid() AND a.backend_type <> 'autovacuum worker'
+		UNION ALL SELECT p.prepared, NULL FROM pg_prepared_xacts AS p WHERE p.database = current_database()) AS t
+	WHERE t.since IS NOT NULL
+	ORDER BY t.since, t.pid LIMIT 1;
+
+	IF document IS NOT NULL THEN
+		PERFORM dms_internal.require_store();
+		SELECT s.StoreVersion, s.InstanceId, s.ChangeTracking, s.CacheMode
+		INTO store_version, instance_id, change_tracking, cache_mode FROM dms.Store AS s;
+		SELECT e.EffectiveSchemaHash, e.AppliedAt,
+			(SELECT string_agg(c.ProjectName || ' ' || c.ProjectVersion, ', ' ORDER BY c.IsExtensionProject, c.ProjectName)
+			FROM dms.SchemaComponent AS c WHERE c.EffectiveSchemaId = e.EffectiveSchemaId)
+		INTO schema_hash, deployed_at, projects
+		FROM dms.EffectiveSchema AS e ORDER BY e.EffectiveSchemaId DESC LIMIT 1;
+		SELECT pg_get_userbyid(c.relowner), greatest(c.reltuples, 0) INTO owner, documents FROM pg_class AS c WHERE c.oid = document;
+		SELECT greatest(c.reltuples, 0) INTO changes FROM pg_class AS c WHERE c.oid = 'dms.documentchange'::regclass;
+		SELECT sum(CASE WHEN l.relation IS NULL THEN pg_total_relation_size(c.oid)
+			ELSE c.relpages * current_setting('block_size')::bigint END)
+		INTO size
+		FROM pg_class AS c
+		LEFT JOIN (SELECT DISTINCT l.relation FROM pg_locks AS l
+			WHERE l.database = here AND l.mode = 'AccessExclusiveLock') AS l ON l.relation = c.oid
+		WHERE c.relkind = 'r' AND c.relowner = (SELECT o.relowner FROM pg_class AS o WHERE o.oid = document)
+		  AND c.relnamespace IN (
+			SELECT n.relnamespace FROM pg_class AS n WHERE n.oid = document
+			UNION SELECT n.relnamespace FROM pg_constraint AS f JOIN pg_class AS n ON n.oid = f.conrelid
+			WHERE f.contype = 'f' AND f.confrelid = document);
+
+		SELECT CASE WHEN l.granted THEN 'closed' WHEN NOT l.granted THEN 'closing' ELSE 'open' END, l.pid INTO gate, gate_pid
+		FROM (SELECT true) AS always LEFT JOIN pg_locks AS l ON l.database = here
+			AND l.relation = 'dms.store'::regclass AND l.mode IN ('ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')
+		ORDER BY l.granted DESC, l.pid LIMIT 1;
+	END IF;
+	RETURN NEXT;
+END
+$$;
+COMMENT ON FUNCTION dms.status() IS
+'one row for operators: extension, store, schema, sizes, the background worker, the oldest transaction, and whether writers are kept out by a deploy';
+
+CREATE FUNCTION dms_internal.report_progress(message text) RETURNS void
+LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED
+AS 'MODULE_PATHNAME', 'dms_report_progress';
+COMMENT ON FUNCTION dms_internal.report_progress(text) IS
+'shows a message in pg_stat_activity until the next one or the end of the query; NULL shows the query again';
 
 -- ---------------------------------------------------------------------------
 -- Checking the store.  The audit reads the stored models and the tables and
@@ -3054,6 +3151,8 @@ BEGIN
 		JOIN dms.ResourceModel AS m ON m.ProjectName || ':' || m.ResourceName = t.type
 		ORDER BY t.place
 	LOOP
+		PERFORM dms_internal.report_progress(format('auditing %s, %s of %s resources', replace(scope.type, ':', '.'), n + 1,
+			cardinality(types)));
 		RETURN QUERY SELECT f.* FROM dms_internal.audit_documents(scope.model, only_document,
 			COALESCE((counts ->> scope.type)::bigint, 0)) AS f;
 		RETURN QUERY SELECT f.* FROM dms_internal.audit_edges(scope.model, only_document) AS f;
@@ -3068,6 +3167,7 @@ BEGIN
 		END IF;
 	END LOOP;
 
+	PERFORM dms_internal.report_progress('auditing what is stored beside resources');
 	IF project IS NULL AND resource IS NULL AND only_uuid IS NULL THEN
 		types := NULL;
 		RETURN QUERY SELECT f.* FROM dms_internal.audit_orphans() AS f;
@@ -3077,6 +3177,7 @@ BEGIN
 	RETURN QUERY SELECT f.* FROM dms_internal.audit_relations(types, only_document) AS f;
 	RETURN QUERY SELECT f.* FROM dms_internal.audit_changes(types, only_document) AS f;
 	RETURN QUERY SELECT f.* FROM dms_internal.audit_cache(types, only_document) AS f;
+	PERFORM dms_internal.report_progress(NULL);
 END
 $$;
 COMMENT ON FUNCTION dms_internal.audit_store(text, text, uuid) IS
@@ -3370,7 +3471,7 @@ VALUES
 	audit_edges, audit_targets, audit_identities, audit_descriptors, audit_members, audit_history, audit_changes, audit_options, audit_relations, audit_orphans, rebuild_edges, repair,
 	lock_identity_closure, recompute_identities, grant_access,
 	purge_idempotency_keys, require_page, idempotency_keys, worker_status, set_cache_mode, clear_cache, rebuild_cache, publish_documents, unpublish_documents, republish_documents,
-	project_some, project_documents, projection_status}',
+	project_some, project_documents, compact_some, projection_status, status, report_progress}',
 	'{identitylock, idempotencykeys, documentversion, uniquekeyvalue, declaredkeyvalue, record, trackedchange, documentcache, changeconsumer,
 	projectionfailure, cacherebuild, versiondiff, job, deadjob}')
 $$;

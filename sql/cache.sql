@@ -158,6 +158,11 @@ SET client_min_messages = warning;
 SELECT documents - cached AS missing FROM summary();
 SELECT Attempts, SqlState, NextAttemptAt > now() AS later FROM dms.ProjectionFailure;
 SELECT failures, pending, left(last_error, 5) AS last_error FROM dms.projection_status();
+UPDATE dms.ProjectionFailure SET NextAttemptAt = now();
+SET client_min_messages = error;
+CALL dms.project_documents();
+SET client_min_messages = warning;
+SELECT Attempts, NextAttemptAt > now() + interval '90 seconds' AS later_still FROM dms.ProjectionFailure;
 ALTER TABLE dms.DocumentCache DROP CONSTRAINT poison;
 CALL dms.project_documents();
 SELECT documents - cached AS missing FROM summary();
@@ -165,6 +170,38 @@ UPDATE dms.ProjectionFailure SET NextAttemptAt = now();
 CALL dms.project_documents();
 SELECT documents - cached AS missing FROM summary();
 SELECT count(*) AS failures FROM dms.ProjectionFailure;
+
+-- A limit of documents a second: batches are not larger than that, and the projector rests
+-- after each of them.
+BEGIN;
+SELECT dms.rebuild_cache() >= 0 AS expected;
+SET LOCAL dms.projector_rate = 2;
+SELECT projected > 0 AS projected, more, pause > 0 AS rests FROM dms_internal.project_some();
+SELECT rebuild_done, rebuild_total >= rebuild_done AS known, regexp_replace(progress, '\d+ a second, [0-9:]+|\d+ of \d+', '(n)', 'g') AS progress
+FROM dms.projection_status();
+ROLLBACK;
+
+-- Changes that later ones have superseded are deleted from the journal when there are
+-- enough of them to be worth it.
+SELECT count(dms.update_document(:'session', json_build_object('sessionName', 'T', 'title', n::text))) FROM generate_series(1, 30) AS n;
+SELECT count(*) > 30 AS superseded FROM dms.DocumentChange;
+SELECT pg_stat_force_next_flush();
+CALL dms.project_documents();
+SELECT (SELECT count(*) FROM dms.DocumentChange) - (SELECT count(*) FROM dms.Document) AS superseded;
+SELECT dms_internal.compact_some(-1);
+
+-- What operators look at first.
+\x
+SELECT version, store_version ~ '^\d+$' AS store_version, instance_id = dms.instance_id() AS same, owner = current_user AS owner, projects,
+	length(schema_hash) AS hash, deployed_at < now() AS deployed, size > 100000 AS size, documents >= 0 AS documents,
+	change_tracking, changes >= 0 AS changes, cache_mode, worker, gate, gate_pid
+FROM dms.status();
+BEGIN;
+LOCK TABLE dms.Store IN SHARE ROW EXCLUSIVE MODE;
+LOCK TABLE isolation.Session;
+SELECT gate, gate_pid = pg_backend_pid() AS own, size > 100000 AS size FROM dms.status();
+ROLLBACK;
+\x
 
 -- Writers can write rows themselves: their own, or those of all documents that change.
 SELECT dms.set_cache_mode('write_through');

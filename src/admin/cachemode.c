@@ -160,8 +160,8 @@ dms_project_some(PG_FUNCTION_ARGS)
 {
 	TupleDesc	descriptor;
 	ProjectorResult result;
-	Datum		values[3];
-	bool		nulls[3] = {false};
+	Datum		values[4];
+	bool		nulls[4] = {false};
 
 	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
@@ -169,6 +169,7 @@ dms_project_some(PG_FUNCTION_ARGS)
 	values[0] = Int64GetDatum(result.projected);
 	values[1] = BoolGetDatum(result.more);
 	values[2] = BoolGetDatum(result.busy);
+	values[3] = Int32GetDatum(result.pause);
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(descriptor, values, nulls)));
 }
 

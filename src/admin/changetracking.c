@@ -13,6 +13,7 @@
 #include "base/report.h"
 #include "document/changes.h"
 #include "document/trackedchanges.h"
+#include "engine/progress.h"
 #include "engine/session.h"
 #include "engine/snapshot.h"
 #include "engine/store.h"
@@ -25,6 +26,7 @@
 
 PG_FUNCTION_INFO_V1(dms_set_change_tracking);
 PG_FUNCTION_INFO_V1(dms_compact_changes);
+PG_FUNCTION_INFO_V1(dms_compact_some);
 PG_FUNCTION_INFO_V1(dms_current_change_version);
 PG_FUNCTION_INFO_V1(dms_skip_change_versions);
 PG_FUNCTION_INFO_V1(dms_purge_tracked_changes);
@@ -120,12 +122,44 @@ Datum
 dms_compact_changes(PG_FUNCTION_ARGS)
 {
 	Session		session;
-	int64		deleted;
+	BlockNumber page = 0;
+	int64		deleted = 0;
 
 	WriteBegin(&session, "dms.compact_changes()");
-	deleted = ChangesCompact();
+	while (page != InvalidBlockNumber)
+	{
+		CHECK_FOR_INTERRUPTS();
+		deleted += ChangesCompact(&page);
+	}
+	ProgressEnd();
 	SessionEnd(&session);
 	PG_RETURN_INT64(deleted);
+}
+
+/*
+ * A step of dms.project_documents(): compact some pages of the journal from a page on, if
+ * it is worthwhile to begin.  Returns the next page, NULL at the end.
+ */
+Datum
+dms_compact_some(PG_FUNCTION_ARGS)
+{
+	Session		session;
+	int64		from = PG_GETARG_INT64(0);
+	BlockNumber page = InvalidBlockNumber;
+
+	if (from < 0 || from >= InvalidBlockNumber)
+		ReportError(PROBLEM_ARGUMENT, NULL, "there is no page " INT64_FORMAT, from);
+	WriteBegin(&session, "dms.project_documents()");
+	if (from > 0 || ChangesAreSuperseded())
+	{
+		page = (BlockNumber) from;
+		(void) ChangesCompact(&page);
+		ProgressEnd();
+	}
+	SessionEnd(&session);
+	if (page == InvalidBlockNumber)
+		PG_RETURN_NULL();
+	PG_RETURN_INT64(page);
 }
 
 /* Return the number of the changes of this transaction, for changes by statements of its own. */

@@ -13,6 +13,7 @@
 #include "admin/migrate.h"
 #include "base/faults.h"
 #include "catalog/pg_type.h"
+#include "engine/progress.h"
 #include "engine/result.h"
 #include "engine/session.h"
 #include "engine/statement.h"
@@ -177,10 +178,12 @@ RunStatements(List *statements, int tables)
 		const DdlStatement *statement = lfirst(cell);
 
 		CHECK_FOR_INTERRUPTS();
+		ProgressReport("creating the store, step %d of %d", foreach_current_index(cell) + 1, list_length(statements));
 		StatementExecute(statement->sql);
 		if (statement->creates_table && ++created % PROGRESS_STEP == 0)
 			ereport(NOTICE, (errmsg("created %d of %d tables", created, tables)));
 	}
+	ProgressEnd();
 }
 
 /* Deploy for the first time. */

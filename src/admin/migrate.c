@@ -17,6 +17,7 @@
 #include "document/changes.h"
 #include "document/rowtables.h"
 #include "engine/ownercode.h"
+#include "engine/progress.h"
 #include "engine/snapshot.h"
 #include "engine/statement.h"
 #include "engine/store.h"
@@ -285,6 +286,7 @@ RunSteps(const MigrationPlan *plan)
 		const MigrationStep *step = lfirst(cell);
 
 		CHECK_FOR_INTERRUPTS();
+		ProgressReport("changing the schema, step %d of %d", done + 1, list_length(plan->steps.list));
 		if (step->own != NULL && step->writes)
 			(void) StatementExecuteWithArgs(step->own, 0, NULL, NULL, false);
 		else if (step->own != NULL)
@@ -451,6 +453,7 @@ MigrateStore(const Deployment *deployment)
 	RunSteps(plan);
 	DeployCheckOwners(deployment->schema);
 	RecordSchema(deployment, plan);
+	ProgressReport("computing what depends on the schema");
 	MigrateDataCompute(plan);
 	if (keys)
 		MigrateKeysRestore(plan->diff);
@@ -458,6 +461,7 @@ MigrateStore(const Deployment *deployment)
 	MigrateDataBump(bumped);
 	RecordChanges(plan->diff);
 	GrantsReapply();
+	ProgressEnd();
 	ereport(NOTICE,
 			(errmsg_plural("changed the schema in %d step", "changed the schema in %d steps",
 						   list_length(plan->steps.list), list_length(plan->steps.list))));

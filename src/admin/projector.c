@@ -34,13 +34,13 @@
 #include "document/documentcache.h"
 #include "engine/attempt.h"
 #include "engine/datums.h"
+#include "engine/progress.h"
 #include "engine/result.h"
 #include "engine/session.h"
 #include "engine/snapshot.h"
 #include "engine/statement.h"
 #include "engine/storerow.h"
 #include "miscadmin.h"
-#include "pgstat.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/snapmgr.h"
@@ -53,6 +53,7 @@
 #define LOCKED_RETRY 1
 
 static int	projector_batch = 500;
+static int	projector_rate = 0;
 
 /*
  * Where the projector is.  The pass reads numbers from "from" on, and the next one will
@@ -84,7 +85,7 @@ typedef struct Batch
 
 static const Oid int8_types[] = {INT8OID, INT8OID, INT8OID, INT8OID};
 static const Oid change_types[] = {INT4OID, INT8OID, INT8OID, INT4OID};
-static const Oid ids_types[] = {INT8ARRAYOID};
+static const Oid ids_types[] = {INT8ARRAYOID, TIMESTAMPTZOID};
 static const Oid failure_types[] = {INT8OID, INT4OID, TEXTOID, TEXTOID, INT4OID, INT4OID};
 
 static Statement take_consumer =
@@ -111,6 +112,7 @@ static Statement next_type =
 	.ordered = true,
 };
 
+/* Changes of documents that have failed, and whose time has not come, are left out. */
 static Statement next_changes =
 {
 	.sql = "SELECT j.DocumentId, j.ChangeVersion FROM dms.DocumentChange AS j"
@@ -118,6 +120,9 @@ static Statement next_changes =
 	" AND (j.ChangeVersion, j.DocumentId) OPERATOR(pg_catalog.>) ($2, $3)"
 	" AND EXISTS (SELECT FROM dms.Document AS d WHERE d.DocumentId OPERATOR(pg_catalog.=) j.DocumentId"
 	" AND d.Etag OPERATOR(pg_catalog.=) j.Etag)"
+	" AND NOT EXISTS (SELECT FROM dms.ProjectionFailure AS f WHERE f.Consumer::pg_catalog.text OPERATOR(pg_catalog.=) 'cache'"
+	" AND f.DocumentId OPERATOR(pg_catalog.=) j.DocumentId AND f.Etag OPERATOR(pg_catalog.=) j.Etag"
+	" AND f.NextAttemptAt OPERATOR(pg_catalog.>) pg_catalog.clock_timestamp())"
 	" ORDER BY j.ChangeVersion, j.DocumentId LIMIT $4",
 	.nargs = lengthof(change_types),
 	.argtypes = change_types,
@@ -143,12 +148,15 @@ static Statement failed_documents =
 	.argtypes = int8_types,
 };
 
+/* Those of documents that are projected now, or gone. */
 static Statement forget_failures =
 {
 	.sql = "DELETE FROM dms.ProjectionFailure AS f WHERE f.Consumer::pg_catalog.text OPERATOR(pg_catalog.=) 'cache'"
-	" AND (f.DocumentId OPERATOR(pg_catalog.=) ANY ($1) OR NOT EXISTS (SELECT FROM dms.Document AS d"
-	" WHERE d.DocumentId OPERATOR(pg_catalog.=) f.DocumentId))",
-	.nargs = 1,
+	" AND (f.DocumentId OPERATOR(pg_catalog.=) ANY ($1) AND EXISTS (SELECT FROM dms.DocumentCache AS c"
+	" JOIN dms.Document AS d ON d.DocumentId OPERATOR(pg_catalog.=) c.DocumentId AND d.Etag OPERATOR(pg_catalog.=) c.Etag"
+	" WHERE c.DocumentId OPERATOR(pg_catalog.=) f.DocumentId AND c.ComputedAt OPERATOR(pg_catalog.>=) $2)"
+	" OR NOT EXISTS (SELECT FROM dms.Document AS d WHERE d.DocumentId OPERATOR(pg_catalog.=) f.DocumentId))",
+	.nargs = lengthof(ids_types),
 	.argtypes = ids_types,
 };
 
@@ -176,7 +184,7 @@ static Statement next_attempt =
 
 static Statement take_rebuild =
 {
-	.sql = "SELECT AfterDocumentId FROM dms.CacheRebuild WHERE FinishedAt IS NULL FOR UPDATE"
+	.sql = "SELECT AfterDocumentId, Documents, Expected FROM dms.CacheRebuild WHERE FinishedAt IS NULL FOR UPDATE"
 };
 
 static Statement advance_rebuild =
@@ -187,13 +195,33 @@ static Statement advance_rebuild =
 	.argtypes = int8_types,
 };
 
-/* Define the setting of this module. */
+/* Define the settings of this module. */
 void
 ProjectorInit(void)
 {
 	DefineCustomIntVariable("dms.projector_batch",
 							"The number of documents that are projected together.",
 							NULL, &projector_batch, 500, 1, 10000, PGC_SUSET, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("dms.projector_rate",
+							"The largest number of documents that are projected in a second.",
+							"0 is no limit.",
+							&projector_rate, 0, 0, INT_MAX, PGC_SUSET, 0, NULL, NULL, NULL);
+}
+
+/* Returns the number of documents that are taken together: no more than those of a second. */
+static int
+BatchSize(void)
+{
+	return projector_rate > 0 ? Min(projector_batch, projector_rate) : projector_batch;
+}
+
+/* Returns for how long to rest after so many documents, in milliseconds. */
+static int
+RestAfter(int64 documents, TimestampTz since)
+{
+	int64		due = projector_rate > 0 ? documents * 1000 / projector_rate : 0;
+
+	return (int) Max(due - TimestampDifferenceMilliseconds(since, GetCurrentTimestamp()), 0);
 }
 
 /* --- the cursor ------------------------------------------------------------- */
@@ -357,12 +385,15 @@ ProjectIds(Resource *resource, int64 *ids, int n)
 	return 0;
 }
 
-/* Bring the rows of documents of one resource up to date.  Returns how many were written. */
+/*
+ * Bring the rows of documents of one resource up to date.  Returns how many were written.
+ * The place is for pg_stat_activity.
+ */
 static int
-ProjectDocuments(const char *project, const char *name, int64 *ids, int n)
+ProjectDocuments(const char *project, const char *name, int64 *ids, int n, const char *place)
 {
 	Resource   *resource = ModelCacheTry(project, name);
-	Datum		values[1];
+	Datum		values[2];
 	int64	   *stale;
 	int64	   *busy;
 	int			nstale;
@@ -373,11 +404,12 @@ ProjectDocuments(const char *project, const char *name, int64 *ids, int n)
 		return 0;
 	n = IdsSort(ids, n);
 	busy = palloc(sizeof(int64) * n);
-	values[0] = DatumInt8Array(n, ids);
+	ProgressReport("projecting %d documents of %s.%s%s", n, project, name, place);
 	stale = DocumentCacheStale(ids, n, &nstale, busy, &nbusy);
-	pgstat_report_activity(STATE_RUNNING, psprintf("dms: projecting %d documents of %s.%s", nstale, project, name));
-	(void) StatementRun(&forget_failures, values, NULL, false, 0);
 	written = ProjectIds(resource, stale, nstale);
+	values[0] = DatumInt8Array(n, ids);
+	values[1] = TimestampTzGetDatum(StoreRowCache()->valid_from);
+	(void) StatementRun(&forget_failures, values, NULL, false, 0);
 	for (int i = 0; i < nbusy && !FAULT_SKIP("busy_retry"); i++)
 		NoteFailure(busy[i], LOCKED_RETRY, 1, "55P03", "the document is locked");
 	return written;
@@ -388,7 +420,7 @@ ProjectDocuments(const char *project, const char *name, int64 *ids, int n)
  * Returns how many were written, and the last id in *last if there is one.
  */
 static int
-ProjectResult(uint64 rows, int64 *last)
+ProjectResult(uint64 rows, int64 *last, const char *place)
 {
 	int64	   *ids = palloc(sizeof(int64) * Max(rows, 1));
 	char	  **projects = palloc(sizeof(char *) * Max(rows, 1));
@@ -416,7 +448,7 @@ ProjectResult(uint64 rows, int64 *last)
 				if (i - 1 != first)
 					projects[i - 1] = NULL;
 			}
-		written += ProjectDocuments(projects[first], names[first], same, n);
+		written += ProjectDocuments(projects[first], names[first], same, n, place);
 	}
 	return written;
 }
@@ -465,7 +497,7 @@ ReadChanges(Cursor *cursor, Batch *batch, char **project, char **name)
 	values[0] = Int32GetDatum(type_id);
 	values[1] = Int64GetDatum(cursor->version);
 	values[2] = Int64GetDatum(cursor->document_id);
-	values[3] = Int32GetDatum(projector_batch);
+	values[3] = Int32GetDatum(BatchSize());
 	rows = StatementRun(&next_changes, values, NULL, true, 0);
 	batch->ids = palloc(sizeof(int64) * Max(rows, 1));
 	batch->n = (int) rows;
@@ -475,7 +507,7 @@ ReadChanges(Cursor *cursor, Batch *batch, char **project, char **name)
 		cursor->version = ResultInt64(i, 2);
 	}
 	SnapshotEnd();
-	if (batch->n < projector_batch)
+	if (batch->n < BatchSize())
 	{
 		cursor->type_id = (int64) type_id + 1;
 		cursor->version = 0;
@@ -500,7 +532,7 @@ FollowJournal(Cursor *cursor, ProjectorResult *result)
 	int			taken = 0;
 
 	BeginPass(cursor);
-	while (taken < projector_batch)
+	while (taken < BatchSize())
 	{
 		Batch		batch = {0};
 		char	   *project;
@@ -515,7 +547,7 @@ FollowJournal(Cursor *cursor, ProjectorResult *result)
 			return false;
 		}
 		taken += batch.n;
-		written += ProjectDocuments(project, name, batch.ids, batch.n);
+		written += ProjectDocuments(project, name, batch.ids, batch.n, "");
 	}
 	StoreCursor(cursor, written, false);
 	result->projected += written;
@@ -527,6 +559,7 @@ static bool
 Rebuild(ProjectorResult *result)
 {
 	Datum		values[2];
+	char	   *place;
 	int64		after;
 	int64		last;
 	uint64		rows;
@@ -534,12 +567,14 @@ Rebuild(ProjectorResult *result)
 	if (StatementRun(&take_rebuild, NULL, NULL, false, 0) == 0)
 		return false;
 	after = last = ResultInt64(0, 1);
+	place = psprintf(", " INT64_FORMAT " of " INT64_FORMAT " documents are rebuilt", ResultInt64(0, 2),
+					 Max(ResultInt64(0, 2), ResultInt64(0, 3)));
 	values[0] = Int64GetDatum(after);
-	values[1] = Int64GetDatum(projector_batch);
+	values[1] = Int64GetDatum(BatchSize());
 	SnapshotBeginLatest();
 	rows = StatementRun(&next_documents, values, NULL, true, 0);
 	SnapshotEnd();
-	result->projected += ProjectResult(rows, &last);
+	result->projected += ProjectResult(rows, &last, place);
 	DocumentCacheSweep(after, rows == 0 ? PG_INT64_MAX : last);
 	values[0] = Int64GetDatum(last);
 	values[1] = Int64GetDatum(rows);
@@ -551,7 +586,7 @@ Rebuild(ProjectorResult *result)
 static void
 Retry(ProjectorResult *result)
 {
-	Datum		values[] = {Int64GetDatum(projector_batch)};
+	Datum		values[] = {Int64GetDatum(BatchSize())};
 	int64		last = 0;
 	uint64		rows;
 	bool		isnull;
@@ -560,7 +595,7 @@ Retry(ProjectorResult *result)
 	SnapshotBeginLatest();
 	rows = StatementRun(&failed_documents, values, NULL, true, 0);
 	SnapshotEnd();
-	result->projected += ProjectResult(rows, &last);
+	result->projected += ProjectResult(rows, &last, ", once more");
 	SnapshotBeginLatest();
 	if (StatementRun(&next_attempt, NULL, NULL, true, 0) == 1)
 	{
@@ -608,6 +643,7 @@ TakeConsumer(Cursor *cursor)
 void
 ProjectorStep(ProjectorResult *result)
 {
+	TimestampTz start = GetCurrentTimestamp();
 	Session		session;
 	Cursor		cursor;
 
@@ -627,6 +663,8 @@ ProjectorStep(ProjectorResult *result)
 		result->more = reading || rebuilding || result->projected > 0;
 		if (!reading && result->projected > 0)
 			Async_Notify("dms_changes", "");
+		result->pause = result->more ? RestAfter(result->projected, start) : 0;
 	}
+	ProgressEnd();
 	SessionEnd(&session);
 }

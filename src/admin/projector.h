@@ -16,6 +16,7 @@ typedef struct ProjectorResult
 	bool		on;				/* the cache is */
 	bool		more;			/* there is more to do */
 	bool		busy;			/* another session projects */
+	int			pause;			/* milliseconds to rest, because of the rate */
 	TimestampTz next;			/* when a document is to be tried again; 0:
 								 * never */
 } ProjectorResult;

@@ -12,6 +12,7 @@
 #include "base/report.h"
 #include "document/edges.h"
 #include "document/verify.h"
+#include "engine/progress.h"
 #include "engine/result.h"
 #include "engine/session.h"
 #include "engine/snapshot.h"
@@ -74,6 +75,8 @@ RebuildScope(const AuditScope *scope)
 	for (int i = 0; i < scope->n; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
+		ProgressReport("rebuilding the edges of %s.%s, %d of %d resources", scope->projects[i], scope->resources[i],
+					   i + 1, scope->n);
 		repaired += RebuildEdgesOf(ModelCacheFind(scope->projects[i], scope->resources[i])->model);
 		ResultFree();
 		if ((i + 1) % PROGRESS_STEP != 0 &&
@@ -82,6 +85,7 @@ RebuildScope(const AuditScope *scope)
 		noticed = GetCurrentTimestamp();
 		ereport(NOTICE, (errmsg("rebuilt the edges of %d of %d resources", i + 1, scope->n)));
 	}
+	ProgressEnd();
 	return repaired;
 }
 

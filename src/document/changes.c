@@ -26,6 +26,7 @@
  */
 #include "postgres.h"
 
+#include "access/table.h"
 #include "access/transam.h"
 #include "access/xact.h"
 #include "access/xlog.h"
@@ -36,14 +37,18 @@
 #include "common/int.h"
 #include "document/changes.h"
 #include "engine/keywrite.h"
+#include "engine/progress.h"
 #include "engine/result.h"
 #include "engine/rowwrite.h"
 #include "engine/running.h"
 #include "engine/snapshot.h"
 #include "engine/statement.h"
+#include "engine/store.h"
 #include "engine/workershare.h"
+#include "storage/bufmgr.h"
 #include "storage/proc.h"
 #include "utils/guc.h"
+#include "utils/rel.h"
 #include "utils/snapmgr.h"
 
 static const char *const change_columns[] = {"resourcetypeid", "changeversion", "documentid", "etag"};
@@ -401,22 +406,87 @@ ChangesMove(int32 from_type, int32 to_type)
 									" ON CONFLICT DO NOTHING", lengthof(types), types, values, false);
 }
 
-/* Rows are judged by the etag, not by the number, which may be lower in the later one of two changes. */
+/*
+ * A part of the table.  Rows are judged by the etag, not by the number, which may be lower
+ * in the later one of two changes.
+ */
 #define COMPACT_SQL(superseded) \
-	"DELETE FROM dms.DocumentChange AS j WHERE " superseded
+	"DELETE FROM dms.DocumentChange AS j WHERE j.ctid OPERATOR(pg_catalog.>=) $1" \
+	" AND j.ctid OPERATOR(pg_catalog.<) $2 AND " superseded
 
-#define SUPERSEDED_SQL \
-	"NOT EXISTS (SELECT FROM dms.Document AS d WHERE d.DocumentId OPERATOR(pg_catalog.=) j.DocumentId" \
-	" AND d.Etag OPERATOR(pg_catalog.=) j.Etag)"
-
-#define SUPERSEDED_BY_NUMBER_SQL \
-	"EXISTS (SELECT FROM dms.DocumentChange AS l WHERE l.DocumentId OPERATOR(pg_catalog.=) j.DocumentId" \
-	" AND l.ChangeVersion OPERATOR(pg_catalog.>) j.ChangeVersion)"
-
-/* Delete the rows that are not current any more; returns their number. */
-int64
-ChangesCompact(void)
+static const Oid compact_types[] = {TIDOID, TIDOID};
+static Statement compact =
 {
-	return (int64) StatementExecuteWithArgs(FAULT_SKIP("compact_current") ? COMPACT_SQL(SUPERSEDED_BY_NUMBER_SQL) :
-											COMPACT_SQL(SUPERSEDED_SQL), 0, NULL, NULL, false);
+	.sql = COMPACT_SQL("NOT EXISTS (SELECT FROM dms.Document AS d WHERE d.DocumentId OPERATOR(pg_catalog.=) j.DocumentId"
+					   " AND d.Etag OPERATOR(pg_catalog.=) j.Etag)"),
+	.nargs = lengthof(compact_types),
+	.argtypes = compact_types,
+};
+#ifdef DMS_FAULTS
+static Statement compact_by_number =
+{
+	.sql = COMPACT_SQL("EXISTS (SELECT FROM dms.DocumentChange AS l"
+					   " WHERE l.DocumentId OPERATOR(pg_catalog.=) j.DocumentId"
+					   " AND l.ChangeVersion OPERATOR(pg_catalog.>) j.ChangeVersion)"),
+	.nargs = lengthof(compact_types),
+	.argtypes = compact_types,
+};
+#endif
+
+/* Pages of the journal that are compacted by one statement: some 9,000 rows. */
+#define COMPACT_PAGES 64
+
+/* Returns the number of pages of the journal. */
+static BlockNumber
+JournalPages(void)
+{
+	Relation	relation = table_open(StoreTable(STORE_DOCUMENT_CHANGE), AccessShareLock);
+	BlockNumber pages = RelationGetNumberOfBlocks(relation);
+
+	table_close(relation, NoLock);
+	return pages;
+}
+
+/*
+ * Delete the rows of some pages that are not current any more, from a page on, which
+ * becomes the next one; returns their number.  At the end of the table, the next page is
+ * InvalidBlockNumber.
+ */
+int64
+ChangesCompact(BlockNumber *page)
+{
+	BlockNumber pages = JournalPages();
+	BlockNumber end = pages - Min(*page, pages) > COMPACT_PAGES ? *page + COMPACT_PAGES : pages;
+	ItemPointerData first;
+	ItemPointerData last;
+	Datum		values[] = {PointerGetDatum(&first), PointerGetDatum(&last)};
+	Statement  *statement = &compact;
+
+	ProgressReport("compacting the journal of changes, page %u of %u", *page, pages);
+	ItemPointerSet(&first, *page, InvalidOffsetNumber);
+	ItemPointerSet(&last, end, InvalidOffsetNumber);
+	*page = end < pages ? end : InvalidBlockNumber;
+#ifdef DMS_FAULTS
+	if (FAULT_SKIP("compact_current"))
+		statement = &compact_by_number;
+#endif
+	return (int64) StatementRun(statement, values, NULL, false, 0);
+}
+
+/*
+ * Returns true if the journal has so many rows that are not current any more that it is
+ * worthwhile to delete them.  The counts are those of the statistics, which are kept by
+ * all sessions: no table is read.
+ */
+bool
+ChangesAreSuperseded(void)
+{
+	if (!ChangesAreTracked())
+		return false;
+	(void) StatementExecuteWithArgs("SELECT (10 OPERATOR(pg_catalog.*)"
+									" pg_catalog.pg_stat_get_live_tuples('dms.documentchange'::pg_catalog.regclass))"
+									" OPERATOR(pg_catalog.>) (13 OPERATOR(pg_catalog.*)"
+									" pg_catalog.pg_stat_get_live_tuples('dms.document'::pg_catalog.regclass))",
+									0, NULL, NULL, true);
+	return ResultBool(0, 1);
 }

@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "engine/storerow.h"
+#include "storage/block.h"
 #include "utils/uuid.h"
 
 /* A document whose etag is raised. */
@@ -37,6 +38,7 @@ extern void ChangesSkip(int64 by);
 extern int64 ChangesFill(void);
 extern void ChangesMove(int32 from_type, int32 to_type);
 extern void ChangesClear(void);
-extern int64 ChangesCompact(void);
+extern int64 ChangesCompact(BlockNumber *page);
+extern bool ChangesAreSuperseded(void);
 
 #endif							/* DMS_CHANGES_H */

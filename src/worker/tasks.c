@@ -9,9 +9,10 @@
 
 #include "admin/changetracking.h"
 #include "admin/projector.h"
+#include "document/changes.h"
 #include "document/history.h"
 #include "document/jobs.h"
-#include "pgstat.h"
+#include "engine/progress.h"
 #include "request/idempotency.h"
 #include "utils/timestamp.h"
 #include "verbs/write.h"
@@ -30,7 +31,7 @@ PurgeKeys(const char *database)
 {
 	uint64		purged;
 
-	pgstat_report_activity(STATE_RUNNING, "dms: purging idempotency keys");
+	ProgressReport("purging idempotency keys");
 	purged = IdempotencyPurge();
 	if (purged > 0)
 		ereport(LOG,
@@ -44,7 +45,7 @@ PurgeHistory(const char *database)
 	Session		session;
 	int64		purged;
 
-	pgstat_report_activity(STATE_RUNNING, "dms: purging versions of documents");
+	ProgressReport("purging versions of documents");
 	WriteBegin(&session, "dms.purge_history()");
 	purged = HistoryIsPurged() ? HistoryPurge(VERSIONS_AT_ONCE) : 0;
 	SessionEnd(&session);
@@ -61,7 +62,7 @@ PurgeChanges(const char *database)
 	Session		session;
 	int64		purged;
 
-	pgstat_report_activity(STATE_RUNNING, "dms: purging deletes and changes of keys");
+	ProgressReport("purging deletes and changes of keys");
 	WriteBegin(&session, "dms.purge_tracked_changes()");
 	purged = ChangeTrackingPurge(CHANGES_AT_ONCE);
 	SessionEnd(&session);
@@ -86,6 +87,22 @@ RunPurges(const char *database, TaskOutcome *outcome)
 		outcome->more = true;
 }
 
+/* Find out every now and then whether the journal of changes is to be compacted. */
+static void
+LookAtJournal(TaskCompaction *compaction)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	Session		session;
+
+	if (compaction->page != InvalidBlockNumber || now < compaction->next)
+		return;
+	compaction->next = LauncherVisitAfter(now, 1);
+	WriteBegin(&session, "dms.compact_changes()");
+	if (ChangesAreSuperseded())
+		compaction->page = 0;
+	SessionEnd(&session);
+}
+
 /*
  * Claim jobs of the library that are due.  If there are none, find out when the next one
  * is.  One that is due already is held by somebody else, and looked for after a pause.
@@ -95,7 +112,7 @@ ClaimJobs(TaskOutcome *outcome)
 {
 	TimestampTz soon = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), JobsPollInterval());
 
-	pgstat_report_activity(STATE_RUNNING, "dms: claiming jobs");
+	ProgressReport("claiming jobs");
 	if (JobRunClaim(&outcome->jobs, outcome->context))
 		outcome->more = true;
 	else if (outcome->jobs.next_due != 0)
@@ -116,13 +133,33 @@ TasksRun(const char *database, TaskOutcome *outcome)
 	outcome->watched = projected.on;
 	outcome->more |= projected.more;
 	outcome->next = projected.next;
+	outcome->pause = projected.pause;
+	LookAtJournal(&outcome->compaction);
 	ClaimJobs(outcome);
+}
+
+/* Compact some pages of the journal of changes. */
+void
+TasksCompact(const char *database, TaskOutcome *outcome)
+{
+	TaskCompaction *compaction = &outcome->compaction;
+	Session		session;
+
+	WriteBegin(&session, "dms.compact_changes()");
+	compaction->deleted += ChangesCompact(&compaction->page);
+	SessionEnd(&session);
+	outcome->more = true;
+	if (compaction->page != InvalidBlockNumber)
+		return;
+	ereport(LOG,
+			(errmsg("dms: deleted " INT64_FORMAT " superseded changes of database \"%s\"", compaction->deleted, database)));
+	compaction->deleted = 0;
 }
 
 /* Run the jobs that TasksRun() has claimed. */
 void
 TasksRunJobs(const char *database pg_attribute_unused(), TaskOutcome *outcome)
 {
-	pgstat_report_activity(STATE_RUNNING, "dms: running jobs");
+	ProgressReport("running jobs");
 	(void) JobRunBatch(&outcome->jobs);
 }

@@ -8,11 +8,21 @@
 #include "postgres.h"
 
 #include "datatype/timestamp.h"
+#include "storage/block.h"
 #include "verbs/jobrun.h"
 
 /* Naptimes between purges, and between looks at a database without a store. */
 #define TASK_PURGE_NAPTIMES 60
 #define TASK_LOOK_NAPTIMES 10
+
+/* Compacting the journal of changes, some pages in a transaction. */
+typedef struct TaskCompaction
+{
+	BlockNumber page;			/* the next one; InvalidBlockNumber: there is
+								 * nothing to do */
+	int64		deleted;		/* rows so far */
+	TimestampTz next;			/* when to look again whether it is worthwhile */
+} TaskCompaction;
 
 /* How a transaction of a worker has ended. */
 typedef struct TaskOutcome
@@ -25,11 +35,14 @@ typedef struct TaskOutcome
 	TimestampTz next;			/* when something is to be tried again; 0:
 								 * never */
 	TimestampTz next_purge;
+	TaskCompaction compaction;
+	int			pause;			/* milliseconds to rest before more is done */
 	JobBatch	jobs;			/* claimed, to be run in the next transaction */
 	MemoryContext context;		/* outlives both transactions */
 } TaskOutcome;
 
 extern void TasksRun(const char *database, TaskOutcome *outcome);
+extern void TasksCompact(const char *database, TaskOutcome *outcome);
 extern void TasksRunJobs(const char *database, TaskOutcome *outcome);
 
 #endif							/* DMS_TASKS_H */

@@ -246,6 +246,8 @@ WorkSome(TaskOutcome *outcome)
 	WorkInTransaction(TasksRun, outcome);
 	if (outcome->jobs.n > 0)
 		WorkInTransaction(TasksRunJobs, outcome);
+	if (outcome->store && outcome->compaction.page != InvalidBlockNumber)
+		WorkInTransaction(TasksCompact, outcome);
 }
 
 /* Take in a change of the configuration; returns false if it sends us away. */
@@ -299,12 +301,29 @@ WaitForWork(void)
 	}
 }
 
+/* Rest for some milliseconds, unless somebody wants the database. */
+static void
+Rest(int milliseconds, TaskOutcome *outcome)
+{
+	TimestampTz end = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), milliseconds);
+	long		left;
+
+	while ((left = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), end)) > 0 && !outcome->wanted)
+	{
+		CHECK_FOR_INTERRUPTS();
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, Min(left, LOOK),
+						 COMPAT_WAIT_WORKER);
+		ResetLatch(MyLatch);
+		outcome->wanted = IsWanted();
+	}
+}
+
 /* Work until nothing is left, or until we should leave. */
 static void
 Work(void)
 {
 	TimestampTz start = GetCurrentTimestamp();
-	TaskOutcome outcome = {.next_purge = slot->next_purge};
+	TaskOutcome outcome = {.next_purge = slot->next_purge,.compaction.page = InvalidBlockNumber};
 
 	do
 	{
@@ -316,11 +335,13 @@ Work(void)
 		outcome = (TaskOutcome)
 		{
 			.next_purge = outcome.next_purge,
+				.compaction = outcome.compaction,
 				.context = worker_context,
 		};
 		WorkSome(&outcome);
 		MemoryContextSwitchTo(worker_context);
 		MemoryContextReset(worker_context);
+		Rest(outcome.pause, &outcome);
 		if (!TakeConfiguration() || outcome.wanted)
 			break;
 		if (outcome.more && pg_atomic_read_u32(&share->unserved) > 0 &&

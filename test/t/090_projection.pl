@@ -111,6 +111,51 @@ ok($node->poll_query_until('store', q{SELECT count(*) = 1 FROM dms.DeadJob WHERE
 	'a job that fails is tried again without a commit, and dies after the last attempt');
 is($node->safe_psql('store', q{SELECT failures FROM dms.worker_status() WHERE database = 'store'}), 0, 'which is no failure of the worker');
 
+# Workers compact the journal of changes, some pages in a transaction.  A trigger counts the
+# rows of each, and takes its time, so that a worker can be terminated between two of them.
+my $SUPERSEDED = 'SELECT (SELECT count(*) FROM dms.DocumentChange) - (SELECT count(*) FROM dms.Document)';
+$node->safe_psql('store', q{
+	CREATE TABLE public.compacted (xid xid8, rows bigint, pid int);
+	GRANT INSERT ON public.compacted TO PUBLIC;
+	CREATE FUNCTION public.compacting() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+	BEGIN
+		INSERT INTO public.compacted SELECT pg_current_xact_id(), count(*), pg_backend_pid() FROM gone;
+		PERFORM pg_sleep(0.2);
+		RETURN NULL;
+	END $$;
+	CREATE TRIGGER compacting AFTER DELETE ON dms.DocumentChange REFERENCING OLD TABLE AS gone
+		FOR EACH STATEMENT EXECUTE FUNCTION public.compacting();
+	INSERT INTO dms.DocumentChange SELECT j.ResourceTypeId, j.ChangeVersion, j.DocumentId, -n
+	FROM dms.DocumentChange AS j, generate_series(1, 20) AS n ON CONFLICT DO NOTHING});
+my $superseded = $node->safe_psql('store', $SUPERSEDED);
+($code, $out, $err) = $node->psql('store', q{SET statement_timeout = 300; SELECT dms.compact_changes()});
+like($err, qr/canceling statement due to statement timeout/, 'compacting can be cancelled');
+is($node->safe_psql('store', $SUPERSEDED), $superseded, 'then nothing is deleted');
+$node->safe_psql('store', students($students + 21, $students + 21));
+ok($node->poll_query_until('store', 'SELECT count(*) > 1 FROM public.compacted'), 'a worker compacts');
+$node->safe_psql('store', q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'dms worker'});
+my $left = $node->safe_psql('store', $SUPERSEDED);
+cmp_ok($left, '<', $superseded, 'what it has deleted stays deleted when it is terminated');
+$node->safe_psql('store', students($students + 22, $students + 22));
+ok($node->poll_query_until('store', "SELECT ($SUPERSEDED) = 0"), 'another one goes on');
+is($node->safe_psql('store', 'SELECT max(rows) < 12000 AND count(*) = count(DISTINCT xid) AND count(DISTINCT pid) > 1 FROM public.compacted WHERE rows > 0'),
+	't', 'each transaction deletes some of the rows');
+is($node->safe_psql('store', q{SELECT count(*) FROM dms.audit() WHERE kind LIKE 'change%'}), 0, 'and the audit of the journal finds nothing');
+$node->wait_for_log(qr/dms: deleted \d+ superseded changes of database "store"/);
+$node->safe_psql('store', 'DROP TRIGGER compacting ON dms.DocumentChange');
+
+# The first deploy says how far it is, also while it waits.
+my $creator = Dms::Session->new($node, 'postgres');
+$creator->ask("BEGIN; CREATE SCHEMA edfi;\n");
+my $deployer = $node->background_psql('postgres', on_error_stop => 0);
+$deployer->query_until(qr/begun/, "\\echo begun\nCREATE EXTENSION dms; SELECT dms.deploy_schema('$schema'::json);\n");
+ok($node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE query ~ '^dms: creating the store, step \d+ of \d+$'}),
+	'pg_stat_activity shows the step of a deploy');
+$creator->ask("ROLLBACK;\n");
+$creator->finish;
+ok($node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_class WHERE oid = to_regclass('dms.document')}), 'which goes on');
+$deployer->quit;
+
 like(slurp_file($node->logfile), qr/document [0-9a-f-]{36} could not be projected \(23514\)/, 'the log has the failure, without the body');
 
 $node->stop;
