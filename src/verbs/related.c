@@ -47,7 +47,7 @@ dms_urn(PG_FUNCTION_ARGS)
 {
 	MemoryContext context = CurrentMemoryContext;
 	Session		session;
-	GraphNode		node;
+	GraphNode	node;
 	text	   *urn = NULL;
 
 	ReadBegin(&session);
@@ -101,7 +101,7 @@ dms_parent(PG_FUNCTION_ARGS)
 bool
 RelatedParent(const pg_uuid_t *uuid, pg_uuid_t *parent)
 {
-	GraphNode		node;
+	GraphNode	node;
 	int64		id;
 	int			n;
 	NodeName   *names;
@@ -138,6 +138,80 @@ AddNames(RelatedList *list, const int64 *ids, int n)
 		AddRelated(list, names[i].type, &names[i].uuid, names[i].created);
 }
 
+/* Documents that are named together, so that not all of their rows are in memory. */
+#define NAMED_AT_ONCE 1000
+
+/* Find the name of a document among others, which are in the order of their ids; NULL if it is not there. */
+static const NodeName *
+FindName(const NodeName *names, int n, int64 document_id)
+{
+	int			low = 0;
+	int			high = n;
+
+	while (low < high)
+	{
+		int			middle = low + (high - low) / 2;
+
+		if (names[middle].document_id < document_id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < n && names[low].document_id == document_id ? &names[low] : NULL;
+}
+
+/* Returns a copy of the name of a type that outlives it.  There are few types, but many documents. */
+static const char *
+KeepType(List **types, const char *type)
+{
+	ListCell   *cell;
+
+	foreach(cell, *types)
+		if (strcmp(lfirst(cell), type) == 0)
+			return lfirst(cell);
+	*types = lcons(pstrdup(type), *types);
+	return linitial(*types);
+}
+
+/*
+ * Name the documents that a walk has reached, in its order and in the active snapshot.
+ * Those that the caller must not see have no type.
+ */
+static NodeName *
+NameWalk(const Walk *walk)
+{
+	NodeName   *names = palloc_extended(sizeof(NodeName) * Max(walk->n, 1), MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "dms names", ALLOCSET_DEFAULT_SIZES);
+	List	   *types = NIL;
+
+	for (int at = 0; at < walk->n; at += NAMED_AT_ONCE)
+	{
+		MemoryContext saved = MemoryContextSwitchTo(context);
+		int			n = Min(walk->n - at, NAMED_AT_ONCE);
+		int64	   *ids = palloc(sizeof(int64) * n);
+		int			nfound;
+		NodeName   *found;
+
+		CHECK_FOR_INTERRUPTS();
+		for (int i = 0; i < n; i++)
+			ids[i] = walk->steps[at + i].document_id;
+		found = NodesName(ids, IdsSort(ids, n), &nfound);
+		MemoryContextSwitchTo(saved);
+		for (int i = 0; i < n; i++)
+		{
+			const NodeName *name = FindName(found, nfound, walk->steps[at + i].document_id);
+
+			if (name == NULL)
+				continue;
+			names[at + i] = *name;
+			names[at + i].type = KeepType(&types, name->type);
+		}
+		MemoryContextReset(context);
+	}
+	MemoryContextDelete(context);
+	return names;
+}
+
 /*
  * List what is above a document, nearest first, in the active snapshot.  Those that
  * the caller must not see end the list.
@@ -145,21 +219,16 @@ AddNames(RelatedList *list, const int64 *ids, int n)
 void
 RelatedAncestors(const pg_uuid_t *uuid, RelatedList *list)
 {
-	GraphNode		node;
+	GraphNode	node;
 	Walk	   *walk;
+	NodeName   *names;
 
 	if (!NodeFind(uuid, &node))
 		return;
 	walk = WalkFrom(&node.document_id, 1, WALK_PARENTS, 0, 0);
-	for (int i = 1; i < walk->n; i++)
-	{
-		int			before = list->n;
-
-		CHECK_FOR_INTERRUPTS();
-		AddNames(list, &walk->steps[i].document_id, 1);
-		if (list->n == before)
-			return;
-	}
+	names = NameWalk(walk);
+	for (int i = 1; i < walk->n && names[i].type != NULL; i++)
+		AddRelated(list, names[i].type, &names[i].uuid, names[i].created);
 }
 
 /* Order documents by their URNs. */
@@ -177,7 +246,7 @@ CompareRelated(const void *a, const void *b)
 void
 RelatedCollections(const pg_uuid_t *uuid, RelatedList *list)
 {
-	GraphNode		node;
+	GraphNode	node;
 	int64	   *ids;
 	int			n;
 
@@ -200,7 +269,7 @@ PutFarEnd(void *state, const char *type, const pg_uuid_t *uuid, TimestampTz crea
 static const char *
 TypeAfter(const RelatedPage *page)
 {
-	GraphNode		node;
+	GraphNode	node;
 
 	if (page->type != NULL)
 		return page->type;
@@ -213,7 +282,7 @@ TypeAfter(const RelatedPage *page)
 void
 RelatedFarEnds(const FarEndTable *table, const pg_uuid_t *uuid, const RelatedPage *page, RelatedList *list)
 {
-	GraphNode		node;
+	GraphNode	node;
 	FarEndQuery query;
 
 	if (!NodeFind(uuid, &node))
@@ -238,13 +307,15 @@ ReturnList(FunctionCallInfo fcinfo, const RelatedList *list)
 	{
 		RelatedDocument *document = &list->documents[i];
 		bool		nulls[] = {false, false, false};
+		char	   *urn = NodeUrn(document->type, &document->uuid);
 		Datum		values[] = {
-			UUIDPGetDatum(&document->uuid), CStringGetTextDatum(NodeUrn(document->type, &document->uuid)),
-			TimestampTzGetDatum(document->created)
+			UUIDPGetDatum(&document->uuid), CStringGetTextDatum(urn), TimestampTzGetDatum(document->created)
 		};
 
 		CHECK_FOR_INTERRUPTS();
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+		pfree(DatumGetPointer(values[1]));
+		pfree(urn);
 	}
 }
 
@@ -337,31 +408,36 @@ dms_grant_sources(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	Session		session;
-	GraphNode		node;
-	Walk	   *walk;
+	GraphNode	node;
+	Walk	   *walk = NULL;
+	NodeName   *names = NULL;
 
 	InitMaterializedSRF(fcinfo, 0);
 	ReadBegin(&session);
 	if (NodeFind(PG_GETARG_UUID_P(0), &node))
 	{
 		walk = WalkFrom(&node.document_id, 1, WALK_PARENTS | WALK_COLLECTIONS, 0, 0);
-		for (int i = 0; i < walk->n; i++)
-		{
-			const WalkStep *step = &walk->steps[i];
-			int			n;
-			NodeName   *name = NodesName(&step->document_id, 1, &n);
-			bool		nulls[] = {false, false, false, false};
-			Datum		values[4];
+		names = NameWalk(walk);
+	}
+	for (int i = 0; walk != NULL && i < walk->n; i++)
+	{
+		const WalkStep *step = &walk->steps[i];
+		bool		nulls[] = {false, false, false, false};
+		Datum		values[4];
+		char	   *urn;
 
-			CHECK_FOR_INTERRUPTS();
-			if (n == 0)
-				continue;
-			values[0] = UUIDPGetDatum(&name->uuid);
-			values[1] = CStringGetTextDatum(NodeUrn(name->type, &name->uuid));
-			values[2] = CStringGetTextDatum(WayOf(step));
-			values[3] = Int32GetDatum(step->depth);
-			tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
-		}
+		CHECK_FOR_INTERRUPTS();
+		if (names[i].type == NULL)
+			continue;
+		urn = NodeUrn(names[i].type, &names[i].uuid);
+		values[0] = UUIDPGetDatum(&names[i].uuid);
+		values[1] = CStringGetTextDatum(urn);
+		values[2] = CStringGetTextDatum(WayOf(step));
+		values[3] = Int32GetDatum(step->depth);
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+		pfree(urn);
+		pfree(DatumGetPointer(values[1]));
+		pfree(DatumGetPointer(values[2]));
 	}
 	SessionEnd(&session);
 	PG_RETURN_NULL();
@@ -372,8 +448,8 @@ Datum
 dms_covers(PG_FUNCTION_ARGS)
 {
 	Session		session;
-	GraphNode		source;
-	GraphNode		target;
+	GraphNode	source;
+	GraphNode	target;
 	bool		covers = false;
 
 	ReadBegin(&session);
@@ -400,9 +476,6 @@ IdsOfUuids(ArrayType *array, int *n)
 	*n = IdsSort(ids, *n);
 	return ids;
 }
-
-/* Documents that are named together, so that not all of their rows are in memory. */
-#define NAMED_AT_ONCE 1000
 
 /* Return the documents that grants on some documents apply to. */
 Datum
