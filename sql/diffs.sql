@@ -52,6 +52,26 @@ SELECT dms.json_diff(nested(1000000, '1'), nested(1000000, '2'));
 SELECT dms.json_diff('"\u0000"', '""');
 SELECT dms.json_diff(NULL, '1') AS nothing, dms.json_diff('1', NULL) AS nothing;
 
+-- Giant values.  A tree needs far more memory than its text: values with more than a
+-- million nodes are replaced as a whole, and texts of more than a million lines have no
+-- diff of lines.
+CREATE FUNCTION peak() RETURNS bigint LANGUAGE sql AS $$ SELECT (regexp_match(pg_read_file('/proc/self/status'), 'VmHWM:\s*(\d+) kB'))[1]::bigint $$;
+CREATE FUNCTION many(n int, last text) RETURNS json LANGUAGE sql AS $$ SELECT ('[' || repeat('null,', n) || last || ']')::json $$;
+SELECT n, d -> 'text' AS text, (SELECT string_agg(left(p::text, 60), ' ') FROM jsonb_array_elements(d -> 'patch') AS p) AS patch,
+	d #> '{patch,0,value}' = CASE WHEN n < 600000 THEN '2' ELSE many(n, '2')::jsonb END AS value
+FROM unnest('{400000, 600000}'::int[]) AS n, LATERAL (SELECT dms.json_diff(many(n, '1'), many(n, '2'))) AS j (d);
+SELECT dms.json_diff(many(600000, '1'), many(600000, '1')) AS same;
+SELECT n, dms.json_diff(to_json(repeat(E'\n', n)), to_json(repeat(E'\n', n) || 'x')) -> 'text' AS text FROM unnest('{400000, 600000}'::int[]) AS n;
+\c
+SET client_min_messages = warning;
+\pset null (null)
+\set VERBOSITY terse
+SELECT length(many(2000000, '1')::text::jsonb::text);
+SELECT peak() AS of_parser \gset
+SELECT length(dms.json_diff(many(2000000, '1'), many(2000000, '2'))::text);
+SELECT length(dms.json_diff(to_json(repeat(E'\n', 5000000)), to_json(repeat(E'\n', 5000000) || 'x'))::text);
+SELECT peak() < 2 * :of_parser AS bounded;
+
 -- Versions.
 \set file :top /test/schemas/isolation.json
 \set schema `cat :'file'`

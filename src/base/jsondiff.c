@@ -11,7 +11,9 @@
  * values gets a number, so that two subtrees are compared in one step, and not again at
  * each level.  A container whose patch is much longer than the container is replaced as
  * a whole, because each operation repeats the path: a patch of many leaves below long
- * names could be far larger than both values.
+ * names could be far larger than both values.  A tree needs up to a hundred times the
+ * memory of its text, so values with very many nodes get none: the new one replaces the
+ * old one.
  */
 #include "postgres.h"
 
@@ -19,15 +21,21 @@
 #include "base/jsondiff.h"
 #include "base/jsontreebuild.h"
 #include "base/textdiff.h"
+#include "catalog/pg_type.h"
 #include "common/hashfn.h"
 #include "miscadmin.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/datum.h"
 #include "utils/fmgrprotos.h"
 #include "utils/json.h"
 #include "utils/memutils.h"
 
 /* The steps that all diffs of lines together may take. */
 #define MAX_TEXT_WORK 20000000
+
+/* The nodes that both values together may have, to be compared part by part. */
+#define MAX_NODES 1000000
 
 /* Bytes of an operation beside its path and value, and of all that are always in order. */
 #define OPERATION_BYTES 40
@@ -98,7 +106,6 @@ typedef struct Patch
 	Operation  *operations;
 	int			n;
 	Size		bytes;			/* of all operations, about */
-	JsonDiffSkip skip;
 } Patch;
 
 /* --- equal subtrees -------------------------------------------------------- */
@@ -191,15 +198,6 @@ PlaceOfChild(const Place *up, const char *name, int index)
 
 static void DiffNodes(Patch *patch, const Place *place, const JNode *a, const JNode *b);
 
-/* Returns the next member that is not left out. */
-static const JNode *
-NextMember(const Patch *patch, const JNode *member)
-{
-	while (member != NULL && patch->skip != NULL && patch->skip(member))
-		member = member->next;
-	return member;
-}
-
 /* Compare names of members: jsonb has them in this order. */
 static int
 CompareNames(const char *a, const char *b)
@@ -214,8 +212,8 @@ CompareNames(const char *a, const char *b)
 static void
 DiffObjects(Patch *patch, const Place *place, const JNode *a, const JNode *b)
 {
-	const JNode *left = NextMember(patch, a->first);
-	const JNode *right = NextMember(patch, b->first);
+	const JNode *left = a->first;
+	const JNode *right = b->first;
 
 	while (left != NULL || right != NULL)
 	{
@@ -229,9 +227,9 @@ DiffObjects(Patch *patch, const Place *place, const JNode *a, const JNode *b)
 		else if (left->meaning != right->meaning)
 			DiffNodes(patch, PlaceOfChild(place, left->name, 0), left, right);
 		if (order <= 0)
-			left = NextMember(patch, left->next);
+			left = left->next;
 		if (order >= 0)
-			right = NextMember(patch, right->next);
+			right = right->next;
 	}
 }
 
@@ -341,7 +339,7 @@ AppendPath(StringInfo out, const Place *place)
 
 /* Append an operation. */
 static void
-AppendOperation(StringInfo out, const Operation *operation, JsonDiffSkip skip)
+AppendOperation(StringInfo out, const Operation *operation)
 {
 	static const char *const names[] = {
 		[OPERATION_ADD] = "add",
@@ -354,7 +352,7 @@ AppendOperation(StringInfo out, const Operation *operation, JsonDiffSkip skip)
 	if (operation->new_node != NULL)
 	{
 		appendStringInfoString(out, ",\"value\":");
-		JsonTreeCanonical(out, operation->new_node, skip);
+		JsonTreeCanonical(out, operation->new_node, NULL);
 	}
 	appendStringInfoChar(out, '}');
 }
@@ -397,15 +395,6 @@ AppendTexts(StringInfo out, const Patch *patch)
 	}
 }
 
-/* Returns the tree of a JSON text. */
-static JNode *
-ParseJson(const text *json)
-{
-	char	   *string = text_to_cstring(json);
-
-	return JsonTreeBuild(DatumGetJsonbP(DirectFunctionCall1(jsonb_in, CStringGetDatum(string))));
-}
-
 /* Returns the patch and the texts as JSON. */
 static char *
 WriteDiff(const Patch *patch)
@@ -418,7 +407,7 @@ WriteDiff(const Patch *patch)
 	{
 		if (i > 0)
 			appendStringInfoChar(&out, ',');
-		AppendOperation(&out, &patch->operations[i], patch->skip);
+		AppendOperation(&out, &patch->operations[i]);
 	}
 	appendStringInfoString(&out, "],\"text\":{");
 	AppendTexts(&out, patch);
@@ -426,20 +415,87 @@ WriteDiff(const Patch *patch)
 	return out.data;
 }
 
-/* Returns what changed from one value to another, but for members that are left out. */
-Jsonb *
-JsonDiff(const text *old_json, const text *new_json, JsonDiffSkip skip)
+/* --- comparing --------------------------------------------------------------- */
+
+/* Returns a value without some members of its root, if that is an object. */
+static Jsonb *
+LeaveOut(Jsonb *json, const char *const *left_out)
+{
+	Datum	   *names = NULL;
+	int			n = 0;
+
+	if (left_out == NULL || !JB_ROOT_IS_OBJECT(json))
+		return json;
+	for (; left_out[n] != NULL; n++)
+	{
+		GROW(names, n);
+		names[n] = CStringGetTextDatum(left_out[n]);
+	}
+	return DatumGetJsonbP(DirectFunctionCall2(jsonb_delete_array, JsonbPGetDatum(json),
+											  PointerGetDatum(construct_array(names, n, TEXTOID, -1, false, TYPALIGN_INT))));
+}
+
+/*
+ * Returns the value of a JSON text, without those members of the root that are left out.
+ * PostgreSQL's parser needs much more memory than the value, which is freed.
+ */
+static Jsonb *
+ParseJson(const text *json, const char *const *left_out)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "dms JSON diff parser", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext saved = MemoryContextSwitchTo(context);
+	Datum		parsed = DirectFunctionCall1(jsonb_in, CStringGetDatum(text_to_cstring(json)));
+	Jsonb	   *value = LeaveOut(DatumGetJsonbP(parsed), left_out);
+
+	MemoryContextSwitchTo(saved);
+	value = DatumGetJsonbP(datumCopy(JsonbPGetDatum(value), false, -1));
+	MemoryContextDelete(context);
+	return value;
+}
+
+/* Count the nodes of a value, without more memory than its depth needs, but not beyond a limit. */
+static int
+CountNodes(Jsonb *json, int most)
+{
+	JsonbIterator *iterator = JsonbIteratorInit(&json->root);
+	JsonbIteratorToken token;
+	JsonbValue	value;
+	int			n = 0;
+
+	while (n < most && (token = JsonbIteratorNext(&iterator, &value, false)) != WJB_DONE)
+		if (token != WJB_KEY && token != WJB_END_ARRAY && token != WJB_END_OBJECT)
+			n++;
+	return n;
+}
+
+/* Returns the patch that replaces one value by the other. */
+static char *
+ReplaceAll(Jsonb *a, Jsonb *b)
+{
+	StringInfoData out;
+
+	initStringInfo(&out);
+	appendStringInfoString(&out, "{\"patch\":[");
+	if (VARSIZE(a) != VARSIZE(b) || memcmp(a, b, VARSIZE(a)) != 0)
+	{
+		appendStringInfoString(&out, "{\"op\":\"replace\",\"path\":\"\",\"value\":");
+		(void) JsonbToCString(&out, &b->root, VARSIZE(b));
+		appendStringInfoChar(&out, '}');
+	}
+	appendStringInfoString(&out, "],\"text\":{}}");
+	return out.data;
+}
+
+/* Compare two values part by part. */
+static char *
+DiffTrees(Jsonb *old_value, Jsonb *new_value)
 {
 	static const Place root = {0};
-	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "dms JSON diff", ALLOCSET_DEFAULT_SIZES);
-	MemoryContext saved = MemoryContextSwitchTo(context);
-	JNode	   *a = ParseJson(old_json);
-	JNode	   *b = ParseJson(new_json);
-	Patch		patch = {.skip = skip};
-	subtrees_hash *table = subtrees_create(context, 256, NULL);
+	JNode	   *a = JsonTreeBuild(old_value);
+	JNode	   *b = JsonTreeBuild(new_value);
+	Patch		patch = {0};
+	subtrees_hash *table = subtrees_create(CurrentMemoryContext, 256, NULL);
 	uint64		seed;
-	char	   *json;
-	Datum		result;
 
 	/* Nobody shall be able to choose values that fall into one place. */
 	if (!pg_strong_random(&seed, sizeof(seed)))
@@ -448,7 +504,28 @@ JsonDiff(const text *old_json, const text *new_json, JsonDiffSkip skip)
 	Recognize(b, table, seed);
 	if (a->meaning != b->meaning)
 		DiffNodes(&patch, &root, a, b);
-	json = WriteDiff(&patch);
+	return WriteDiff(&patch);
+}
+
+/*
+ * Returns what changed from one value to another, but for members of the root that are
+ * left out; their names end with NULL.
+ */
+Jsonb *
+JsonDiff(const text *old_json, const text *new_json, const char *const *left_out)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "dms JSON diff", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext saved = MemoryContextSwitchTo(context);
+	Jsonb	   *a = ParseJson(old_json, left_out);
+	Jsonb	   *b = ParseJson(new_json, left_out);
+	int			nodes = CountNodes(a, MAX_NODES);
+	char	   *json;
+	Datum		result;
+
+	if (nodes + CountNodes(b, MAX_NODES) > MAX_NODES)
+		json = ReplaceAll(a, b);
+	else
+		json = DiffTrees(a, b);
 	MemoryContextSwitchTo(saved);
 	result = DirectFunctionCall1(jsonb_in, CStringGetDatum(json));
 	MemoryContextDelete(context);

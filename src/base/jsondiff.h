@@ -7,12 +7,8 @@
 
 #include "postgres.h"
 
-#include "base/jsontree.h"
 #include "utils/jsonb.h"
 
-/* Returns true if a member of an object is to be left out. */
-typedef bool (*JsonDiffSkip) (const JNode *member);
-
-extern Jsonb *JsonDiff(const text *old_json, const text *new_json, JsonDiffSkip skip);
+extern Jsonb *JsonDiff(const text *old_json, const text *new_json, const char *const *left_out);
 
 #endif							/* DMS_JSONDIFF_H */

@@ -11,7 +11,9 @@
  * Texts that differ in more than MAX_EDITS lines have no diff: it would be long, of no
  * use to a reader, and take time and memory that grow with the square.  All steps are
  * also counted against a budget, because a hostile text can make each round walk along
- * all lines again.  Both limits are counts, so that the result is the same everywhere.
+ * all lines again.  Texts of very many lines have no diff either, because a line needs
+ * far more memory than a newline does.  All limits are counts, so that the result is the
+ * same everywhere.
  */
 #include "postgres.h"
 
@@ -21,6 +23,7 @@
 #include "utils/memutils.h"
 
 #define MAX_EDITS 2000
+#define MAX_LINES 1000000		/* of both texts together */
 #define CONTEXT 3				/* equal lines around edits */
 
 typedef struct Line
@@ -73,9 +76,9 @@ typedef struct Search
 	int64	   *work;			/* steps that are left */
 } Search;
 
-/* Split a text into lines. */
-static void
-Split(Side *side, const char *text, int length)
+/* Split a text into lines; returns false if there are more than the limit. */
+static bool
+Split(Side *side, const char *text, int length, int most)
 {
 	const char *end = text +length;
 	int			capacity = 16;
@@ -88,16 +91,19 @@ Split(Side *side, const char *text, int length)
 		const char *next = newline != NULL ? newline + 1 : end;
 
 		CHECK_FOR_INTERRUPTS();
+		if (side->n == most)
+			return false;
 		if (side->n == capacity)
 		{
 			capacity *= 2;
-			side->lines = repalloc_huge(side->lines, sizeof(Line) * (Size) capacity);
+			side->lines = repalloc(side->lines, sizeof(Line) * capacity);
 		}
 		side->lines[side->n].start = text;
 		side->lines[side->n++].length = next - text;
 		text = next;
 	}
-	side->edited = palloc_extended(side->n + 1, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	side->edited = palloc0(side->n + 1);
+	return true;
 }
 
 /* Give equal lines of both texts equal ids. */
@@ -374,12 +380,14 @@ TextDiff(const char *old_text, int old_length, const char *new_text, int new_len
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "dms text diff", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext saved = MemoryContextSwitchTo(context);
 	Side		sides[2];
-	bool		found;
+	bool		found = false;
 
-	Split(&sides[0], old_text, old_length);
-	Split(&sides[1], new_text, new_length);
-	Number(sides);
-	found = Compare(sides, work);
+	if (Split(&sides[0], old_text, old_length, MAX_LINES) &&
+		Split(&sides[1], new_text, new_length, MAX_LINES - sides[0].n))
+	{
+		Number(sides);
+		found = Compare(sides, work);
+	}
 	if (found)
 		WriteHunks(out, sides);
 	MemoryContextSwitchTo(saved);

@@ -112,19 +112,14 @@ VersionDiffsEnqueue(Resource *resource, const DocumentHeader *header)
 	(void) JobsEnqueue(&job);
 }
 
-/* Returns true for members of a document that are different in each version. */
-static bool
-IsOfVersion(const JNode *member)
-{
-	return member->parent->parent == NULL &&
-		(strcmp(member->name, "_etag") == 0 || strcmp(member->name, "_lastModifiedDate") == 0);
-}
+/* Members of a document that are different in each version. */
+static const char *const of_version[] = {"_etag", "_lastModifiedDate", NULL};
 
 /* Returns what changed from one text of a document to another, beside its etag and time. */
 Jsonb *
 VersionDiffOf(const text *old_text, const text *new_text)
 {
-	return JsonDiff(old_text, new_text, IsOfVersion);
+	return JsonDiff(old_text, new_text, of_version);
 }
 
 /*
