@@ -103,10 +103,11 @@ missing_packages() {
 }
 
 # Prints the packages that only tests need: drivers and poolers, which are large or start
-# services, and jsonpatch.
+# services, and what applies patches.
 missing_drivers() {
 	/usr/bin/python3 -c "import psycopg" 2>/dev/null || echo python3-psycopg
 	/usr/bin/python3 -c "import jsonpatch" 2>/dev/null || echo python3-jsonpatch
+	command -v patch >/dev/null || echo patch
 	[ -x /usr/sbin/pgbouncer ] || echo pgbouncer
 	command -v node >/dev/null || echo nodejs
 	command -v npm >/dev/null || echo npm

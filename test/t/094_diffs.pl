@@ -1,5 +1,6 @@
 # Diffs of JSON values are patches of RFC 6902: another implementation of it, jsonpatch for
-# Python, makes the new value of the old one.  Values are random ones and real documents.
+# Python, makes the new value of the old one.  Their diffs of lines are applied by the
+# program patch.  Values are random ones and real documents.
 # DMS_LONG=1 (./check --long) has 100,000 random pairs instead of 400.
 use strict;
 use warnings;
@@ -18,6 +19,8 @@ my $dir     = PostgreSQL::Test::Utils::tempdir();
 my ($python) = grep { system("$_ -c 'import jsonpatch' >/dev/null 2>&1") == 0 } qw(python3 /usr/bin/python3);
 plan skip_all => 'python3 with jsonpatch is not installed (package python3-jsonpatch)' unless $python;
 
+plan skip_all => 'patch is not installed' if system('patch --version >/dev/null 2>&1') != 0;
+
 my $seed = $ENV{DMS_SEED} || int(rand(1_000_000));
 note("DMS_SEED=$seed repeats the choices of this run");
 
@@ -30,7 +33,7 @@ $node->safe_psql('postgres', 'CREATE EXTENSION dms');
 check_pairs('random values', $pairs, 'random', $pairs);
 SKIP:
 {
-	skip 'APISCHEMA_DIR names no real documents', 2 unless defined $real && -r "$real/sample-documents.ndjson";
+	skip 'APISCHEMA_DIR names no real documents', 3 unless defined $real && -r "$real/sample-documents.ndjson";
 	check_pairs('real documents', 1000, 'real', $real);
 }
 
@@ -49,12 +52,15 @@ sub check_pairs
 		CREATE TABLE pair (n serial, line json);
 		\\copy pair (line) FROM '$dir/pairs' $csv
 		CREATE TABLE compared AS SELECT n, json_build_object('old', line -> 'old', 'new', line -> 'new',
-			'patch', dms.json_diff(line -> 'old', line -> 'new') -> 'patch')::text AS line FROM pair;
+			'patch', d -> 'patch', 'text', d -> 'text')::text AS line, d = dms.json_diff(line -> 'old', line -> 'new') AS same
+		FROM pair, LATERAL dms.json_diff(line -> 'old', line -> 'new') AS d;
 		\\copy (SELECT line FROM compared ORDER BY n) TO '$dir/compared' $csv
-		DROP TABLE pair, compared});
-	IPC::Run::run([ $python, $patches, 'check', "$dir/compared" ], '>', \$out, '2>', \$err);
-	my ($checked, $wrong) = $out =~ /^(\d+) checked, (\d+) wrong$/m;
+		});
+	is($node->safe_psql('postgres', 'SELECT count(*) FROM compared WHERE NOT same'), 0, "$name: a diff is the same each time");
+	$node->safe_psql('postgres', 'DROP TABLE pair, compared');
+	IPC::Run::run([ $python, $patches, 'check', "$dir/compared", $dir ], '>', \$out, '2>', \$err);
+	my ($checked, $texts, $wrong) = $out =~ /^(\d+) checked, (\d+) texts, (\d+) wrong$/m;
 	cmp_ok($checked // 0, '>=', $least, "$name: " . ($checked // 0) . ' pairs are compared');
-	is($wrong, 0, "$name: each patch makes the new value of the old one") or diag($out, $err);
+	is($wrong, 0, "$name: each patch makes the new value of the old one, and so do " . ($texts // 'no') . ' diffs of lines') or diag($out, $err);
 	return;
 }
