@@ -65,6 +65,10 @@ SELECT dms.search_documents('docs', 'documents', 'x', syntax => 'regex');
 SELECT dms.search_documents('docs', 'documents', 'x', -1);
 SELECT dms.search_documents('docs', 'documents', 'x', 1, -1);
 SELECT dms.search_documents('docs', 'nothing', 'x');
+-- Many words would take PostgreSQL a long time.
+SELECT count(*) FROM dms.search_documents('docs', 'documents', repeat('w ', 5000));
+SELECT dms.search_documents('docs', 'documents', repeat('w ', 5001));
+SELECT dms.search_documents('docs', 'documents', repeat('-', 10001), syntax => 'web');
 -- A text with more different words than an index entry can have.
 SELECT outcome FROM dms.upsert_document('docs', 'documents', json_build_object('title', 'long', 'content',
 	(SELECT string_agg(md5(n::text), ' ') FROM generate_series(1, 60000) AS n))::text);
@@ -118,6 +122,21 @@ SELECT dms.configure_resource('docs', 'documents', '{"search": ["$.title"], "sea
 SELECT d ->> 'title' AS found FROM dms.search_documents('docs', 'documents', 'haus') AS d;
 SELECT d ->> 'title' AS found FROM dms.search_documents('docs', 'documents', 'HÄUSER') AS d;
 DROP TEXT SEARCH CONFIGURATION public.ours;
+-- Its owner can rename it, or take it away with the index.  Then searches fail until the
+-- option is set again; writes do not.
+ALTER TEXT SEARCH CONFIGURATION public.ours RENAME TO theirs;
+SELECT dms.search_documents('docs', 'documents', 'haus');
+SELECT outcome FROM dms.upsert_document('docs', 'documents', '{"title": "Ein Haus", "content": ""}');
+ALTER TEXT SEARCH CONFIGURATION public.theirs RENAME TO ours;
+SELECT d ->> 'title' AS found FROM dms.search_documents('docs', 'documents', 'haus') AS d;
+DROP TEXT SEARCH CONFIGURATION public.ours CASCADE;
+SELECT dms.search_documents('docs', 'documents', 'haus');
+SELECT pg_temp.get('/docs/documents?q=haus');
+SELECT outcome FROM dms.upsert_document('docs', 'documents', '{"title": "Noch ein Haus", "content": ""}');
+SELECT kind, expected, found FROM dms.audit() WHERE kind LIKE 'option%';
+SELECT dms.configure_resource('docs', 'documents', '{}');
+SELECT dms.configure_resource('docs', 'documents', '{"searchConfiguration": "german"}') ->> 'searchConfiguration' AS configuration;
+SELECT d ->> 'title' AS found FROM dms.search_documents('docs', 'documents', 'Häuser') AS d;
 
 -- All that contradicts the schema is refused at once.
 \set VERBOSITY default

@@ -245,8 +245,10 @@ ReadPaths(const Resource *resource, Jsonb *stored, ResourceOptions *options)
 	options->title = OptionPathColumn(fitting, OPTION_TITLE, model);
 	options->content = OptionPathColumn(fitting, OPTION_CONTENT, model);
 	SearchVectorRead(fitting, model, &options->search);
-	if (options->search.configuration != NULL)
-		options->search.configuration = MemoryContextStrdup(resource->context, options->search.configuration);
+	if (options->search.configuration == NULL)
+		return;
+	options->search.name = MemoryContextStrdup(resource->context, options->search.name);
+	options->search.configuration = MemoryContextStrdup(resource->context, options->search.configuration);
 }
 
 /* Returns the queue that an option names; NULL if there is none. */

@@ -36,6 +36,13 @@ SplitName(const char *text, char **schema, char **name)
 	return strncmp(*schema, "pg_", 3) != 0 || strcmp(*schema, CATALOG_SCHEMA) == 0;
 }
 
+/* Returns a text search configuration; InvalidOid if there is none of that name. */
+static Oid
+FindConfiguration(char *schema, char *name)
+{
+	return get_ts_config_oid(list_make2(makeString(schema), makeString(name)), true);
+}
+
 /* Take the name of a text search configuration that exists. */
 bool
 SearchVectorTakeConfiguration(JsonbValue *value)
@@ -46,7 +53,7 @@ SearchVectorTakeConfiguration(JsonbValue *value)
 
 	if (value->type != jbvString ||
 		!SplitName(pnstrdup(value->val.string.val, value->val.string.len), &schema, &name) ||
-		!OidIsValid(get_ts_config_oid(list_make2(makeString(schema), makeString(name)), true)))
+		!OidIsValid(FindConfiguration(schema, name)))
 		return false;
 	stored = strcmp(schema, CATALOG_SCHEMA) == 0 ? quote_identifier(name) : quote_qualified_identifier(schema, name);
 	value->val.string.val = pstrdup(stored);
@@ -70,6 +77,7 @@ SearchVectorRead(Jsonb *options, const ResourceModel *model, SearchVector *vecto
 	char	   *schema;
 	char	   *name;
 
+	vector->name = NULL;
 	vector->configuration = NULL;
 	vector->ncolumns = model->kind == RESOURCE_DESCRIPTOR ? 0 :
 		OptionPathColumns(options, OPTION_SEARCH, model, vector->columns);
@@ -83,7 +91,21 @@ SearchVectorRead(Jsonb *options, const ResourceModel *model, SearchVector *vecto
 		vector->ncolumns = 0;
 		return;
 	}
-	vector->configuration = psprintf("%s::pg_catalog.regconfig", quote_literal_cstr(quote_qualified_identifier(schema, name)));
+	vector->name = quote_qualified_identifier(schema, name);
+	vector->configuration = psprintf("%s::pg_catalog.regconfig", quote_literal_cstr(vector->name));
+}
+
+/*
+ * Returns the text search configuration of a resource.  It need not be the store owner's,
+ * so it may be gone, or renamed: then InvalidOid is returned.
+ */
+Oid
+SearchVectorConfiguration(const SearchVector *vector)
+{
+	char	   *schema;
+	char	   *name;
+
+	return SplitName(vector->name, &schema, &name) ? FindConfiguration(schema, name) : InvalidOid;
 }
 
 /*

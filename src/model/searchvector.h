@@ -17,12 +17,14 @@ typedef struct SearchVector
 {
 	int			ncolumns;		/* 0: they cannot */
 	int			columns[OPTION_MAX_PATHS];	/* of the root table */
+	char	   *name;			/* of the configuration, with its schema */
 	char	   *configuration;	/* as SQL, a value of type regconfig */
 } SearchVector;
 
 extern bool SearchVectorTakeConfiguration(JsonbValue *value);
 extern bool SearchVectorTakeIndex(JsonbValue *value);
 extern void SearchVectorRead(Jsonb *options, const ResourceModel *model, SearchVector *vector);
+extern Oid	SearchVectorConfiguration(const SearchVector *vector);
 extern char *SearchVectorSql(const SearchVector *vector, const ResourceModel *model, const char *prefix);
 
 #endif							/* DMS_SEARCHVECTOR_H */

@@ -156,10 +156,24 @@ CreateIndex(const ResourceModel *model, const SearchVector *vector, const char *
 					SearchVectorSql(vector, model, ""));
 }
 
+/* Returns true if there is the text search configuration; otherwise no index can be made or recognized. */
+static bool
+HasConfiguration(const SearchVector *vector, Problem *problem)
+{
+	if (vector->ncolumns == 0)
+		return false;
+	if (OidIsValid(SearchVectorConfiguration(vector)))
+		return true;
+	if (problem != NULL)
+		ProblemNote(problem, "\"" OPTION_SEARCH_CONFIGURATION "\": there is no text search configuration %s.", vector->name);
+	return false;
+}
+
 /*
  * Returns the statements that are to be run if the options of a resource change, or to
- * get what options need that have not changed.  A name that is taken is added to the
- * problem, unless that is NULL.
+ * get what options need that have not changed.  A name that is taken, and a text search
+ * configuration that does not exist any more, are added to the problem, unless that is
+ * NULL.
  */
 List *
 SearchIndexDdl(const ResourceModel *model, Jsonb *before, Jsonb *after, Problem *problem)
@@ -172,6 +186,7 @@ SearchIndexDdl(const ResourceModel *model, Jsonb *before, Jsonb *after, Problem 
 	char	   *name;
 	char	   *statement;
 	bool		chosen;
+	bool		wants;
 	Relation	table;
 
 	SearchVectorRead(before, model, &was);
@@ -181,11 +196,12 @@ SearchIndexDdl(const ResourceModel *model, Jsonb *before, Jsonb *after, Problem 
 	table = table_open(get_relname_relid(model->tables[0].name, get_namespace_oid(model->tables[0].schema, false)), AccessShareLock);
 	StoreCheckRelation(RelationGetRelid(table), RELKIND_RELATION, StoreOwner());
 	name = WantedName(model, after, &chosen);
-	if (was.ncolumns > 0 && !SameVector(&was, &wanted) && FindIndex(table, model, &was, &dropped))
+	wants = HasConfiguration(&wanted, problem);
+	if (HasConfiguration(&was, NULL) && !SameVector(&was, &wanted) && FindIndex(table, model, &was, &dropped))
 		statements = list_make1(psprintf("DROP INDEX %s", quote_qualified_identifier(dropped.schema, dropped.name)));
-	if (wanted.ncolumns > 0 && FindIndex(table, model, &wanted, &found) && found.valid)
+	if (wants && FindIndex(table, model, &wanted, &found) && found.valid)
 		statement = chosen ? AdoptIndex(model, &found, name, problem) : NULL;
-	else if (wanted.ncolumns > 0)
+	else if (wants)
 	{
 		CheckName(model, name, &dropped, problem);
 		statement = CreateIndex(model, &wanted, name);

@@ -22,6 +22,8 @@
 #include "funcapi.h"
 #include "model/resourceoptions.h"
 #include "utils/builtins.h"
+#include "utils/datum.h"
+#include "utils/fmgrprotos.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -31,7 +33,15 @@
 PG_FUNCTION_INFO_V1(dms_search_documents);
 
 /* The parameters of all statements: the query, then ids, then the limits of a page. */
-static const Oid search_types[] = {TEXTOID, INT8ARRAYOID, INT8OID, INT8OID};
+static const Oid search_types[] = {TSQUERYOID, INT8ARRAYOID, INT8OID, INT8OID};
+
+static const Oid ids_types[] = {INT8ARRAYOID};
+
+/*
+ * The longest query, in bytes.  PostgreSQL takes a time that grows with the square of the
+ * number of words, and a stack that grows with it.
+ */
+#define MAX_QUERY 10000
 
 /* A search as parts of statements. */
 typedef struct SearchSql
@@ -40,7 +50,6 @@ typedef struct SearchSql
 	const char *from;			/* the root table, as t */
 	const char *id;				/* its key */
 	const char *vector;			/* the words of a row */
-	const char *query;			/* what they are compared with */
 	bool		hidden;			/* a policy hides rows from the caller */
 	Datum		values[lengthof(search_types)];
 } SearchSql;
@@ -80,26 +89,39 @@ ReadHidden(SearchSql *sql)
 	MemoryContext saved;
 	Session		owner;
 	int			level;
-	int64	   *ids;
 	Datum		array;
-	int			n;
+	bool		isnull;
 
 	SessionBegin(&owner, RIGHTS_OF_OWNER);
 	level = NewGUCNestLevel();
 	StatementSetLocally("client_min_messages", "error");
 	(void) QueryRunKept(sql->search->resource,
-						psprintf("SELECT t.%s FROM %s WHERE %s OPERATOR(pg_catalog.@@) %s", sql->id, sql->from,
-								 sql->vector, sql->query), 1, search_types, sql->values);
+						psprintf("SELECT pg_catalog.array_agg(t.%s) FROM %s WHERE %s OPERATOR(pg_catalog.@@) $1",
+								 sql->id, sql->from, sql->vector), 1, search_types, sql->values);
 	AtEOXact_GUC(true, level);
-	n = (int) ResultRows();
-	ids = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(int64) * Max(n, 1));
-	for (int i = 0; i < n; i++)
-		ids[i] = ResultInt64(i, 1);
+	ResultExpect(ids_types);
+	array = ResultDatum(0, 1, &isnull);
 	saved = MemoryContextSwitchTo(context);
-	array = DatumInt8Array(n, ids);
+	array = isnull ? DatumInt8Array(0, NULL) : datumCopy(array, false, -1);
 	MemoryContextSwitchTo(saved);
 	SessionEnd(&owner);
 	return array;
+}
+
+/*
+ * Returns the words of a query.  They are taken apart once: statements would do so again
+ * for each row that they rank.
+ */
+static Datum
+TakeApart(const Search *search, const SearchVector *vector)
+{
+	Oid			configuration = SearchVectorConfiguration(vector);
+
+	if (!OidIsValid(configuration))
+		ReportError(PROBLEM_ARGUMENT, "Set the option \"searchConfiguration\" by dms.configure_resource().",
+					"there is no text search configuration %s", vector->name);
+	return DirectFunctionCall2(search->web ? websearch_to_tsquery_byid : plainto_tsquery_byid,
+							   ObjectIdGetDatum(configuration), CStringGetTextDatum(search->query));
 }
 
 /* Prepare the statements of a search. */
@@ -113,12 +135,13 @@ PrepareSql(const Search *search, SearchSql *sql)
 	if (vector->ncolumns == 0)
 		ReportError(PROBLEM_ARGUMENT, "Set it by dms.configure_resource().",
 					"%s.%s does not have the option \"search\"", model->project, model->resource);
+	if (strlen(search->query) > MAX_QUERY)
+		ReportError(PROBLEM_ARGUMENT, NULL, "a search must have at most %d bytes", MAX_QUERY);
 	sql->search = search;
 	sql->from = psprintf("%s AS t", quote_qualified_identifier(root->schema, root->name));
 	sql->id = quote_identifier(root->columns[0].name);
 	sql->vector = SearchVectorSql(vector, model, "t.");
-	sql->query = psprintf("pg_catalog.%s(%s, $1)", search->web ? "websearch_to_tsquery" : "plainto_tsquery", vector->configuration);
-	sql->values[0] = CStringGetTextDatum(search->query);
+	sql->values[0] = TakeApart(search, vector);
 	sql->hidden = HidesRows(root);
 	sql->values[1] = sql->hidden ? ReadHidden(sql) : DatumInt8Array(0, NULL);
 }
@@ -129,7 +152,7 @@ RunAsCaller(SearchSql *sql, const char *columns, const char *end)
 {
 	const char *condition = sql->hidden ?
 	psprintf("t.%s OPERATOR(pg_catalog.=) ANY ($2)", sql->id) :
-	psprintf("%s OPERATOR(pg_catalog.@@) %s", sql->vector, sql->query);
+	psprintf("%s OPERATOR(pg_catalog.@@) $1", sql->vector);
 
 	return QueryRunKept(sql->search->resource, psprintf("SELECT %s FROM %s WHERE %s%s", columns, sql->from, condition, end),
 						lengthof(search_types), search_types, sql->values);
@@ -150,7 +173,7 @@ SearchPage(const Search *search, int64 limit, int64 offset, ReadSink sink, void 
 	sql.values[2] = Int64GetDatum(limit);
 	sql.values[3] = Int64GetDatum(offset);
 	(void) RunAsCaller(&sql, psprintf("t.%s", sql.id),
-					   psprintf(" ORDER BY pg_catalog.ts_rank(%s, %s) DESC, t.%s LIMIT $3 OFFSET $4", sql.vector, sql.query, sql.id));
+					   psprintf(" ORDER BY pg_catalog.ts_rank(%s, $1) DESC, t.%s LIMIT $3 OFFSET $4", sql.vector, sql.id));
 	n = (int) ResultRows();
 	ids = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(int64) * Max(n, 1));
 	for (int i = 0; i < n; i++)
