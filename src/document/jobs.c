@@ -12,7 +12,7 @@
  * job, the old lease does nothing.
  *
  * Workers do not wait for each other: a claim leaves out what others are claiming.
- * Jobs are claimed in the order in which they are due, but no order is promised.
+ * Jobs are claimed about in the order in which they are due, but no order is promised.
  *
  * This module has all statements on both tables.
  */
@@ -24,6 +24,7 @@
 #include "catalog/pg_type.h"
 #include "commands/sequence.h"
 #include "common/pg_prng.h"
+#include "document/claimstart.h"
 #include "document/jobs.h"
 #include "document/notices.h"
 #include "engine/datums.h"
@@ -36,6 +37,7 @@
 #include "miscadmin.h"
 #include "model/resourceoptions.h"
 #include "utils/builtins.h"
+#include "utils/datum.h"
 #include "utils/guc.h"
 #include "utils/timestamp.h"
 
@@ -55,13 +57,13 @@ static KeyedTable new_jobs =
 	.schema = "dms",.name = "job", KEYED_COLUMNS(job_columns, job_types),.nkeys = 1
 };
 
-#define DUE_SQL "SELECT JobId FROM dms.Job WHERE Queue OPERATOR(pg_catalog.=) $1" \
-	" AND RunAt OPERATOR(pg_catalog.<=) $2 ORDER BY RunAt, JobId LIMIT $3"
+#define DUE_SQL(columns) "SELECT " columns " FROM dms.Job WHERE Queue OPERATOR(pg_catalog.=) $1" \
+	" AND RunAt OPERATOR(pg_catalog.>=) $6 AND RunAt OPERATOR(pg_catalog.<=) $2 ORDER BY RunAt, JobId LIMIT $3"
 #define CLAIM_SQL "UPDATE dms.Job AS j SET RunAt = $4, Attempts = j.Attempts OPERATOR(pg_catalog.+) 1, Lease = $5"
-#define CLAIMED_SQL " RETURNING j.JobId, j.Kind::pg_catalog.text, j.Payload, j.Attempts," \
-	" j.Attempts OPERATOR(pg_catalog.>) j.MaxAttempts"
+#define CLAIMED_SQL(run_at) " RETURNING j.JobId, j.Kind::pg_catalog.text, j.Payload, j.Attempts," \
+	" j.Attempts OPERATOR(pg_catalog.>) j.MaxAttempts, " run_at
 
-static const Oid claim_types[] = {TEXTOID, TIMESTAMPTZOID, INT8OID, TIMESTAMPTZOID, UUIDOID};
+static const Oid claim_types[] = {TEXTOID, TIMESTAMPTZOID, INT8OID, TIMESTAMPTZOID, UUIDOID, TIMESTAMPTZOID};
 
 /*
  * The time is a parameter: a volatile function would not bound the scan of the index,
@@ -71,8 +73,8 @@ static const Oid claim_types[] = {TEXTOID, TIMESTAMPTZOID, INT8OID, TIMESTAMPTZO
  */
 static Statement claim_due =
 {
-	.sql = "WITH due AS MATERIALIZED (" DUE_SQL " FOR UPDATE SKIP LOCKED) " CLAIM_SQL
-	" FROM due WHERE j.JobId OPERATOR(pg_catalog.=) due.JobId" CLAIMED_SQL,
+	.sql = "WITH due AS MATERIALIZED (" DUE_SQL("JobId, RunAt") " FOR UPDATE SKIP LOCKED) " CLAIM_SQL
+	" FROM due WHERE j.JobId OPERATOR(pg_catalog.=) due.JobId" CLAIMED_SQL("due.RunAt"),
 	.nargs = lengthof(claim_types),
 	.argtypes = claim_types,
 	.ordered = true,
@@ -81,23 +83,23 @@ static Statement claim_due =
 #ifdef DMS_FAULTS
 static Statement claim_waiting =
 {
-	.sql = "WITH due AS MATERIALIZED (" DUE_SQL " FOR UPDATE) " CLAIM_SQL
-	" FROM due WHERE j.JobId OPERATOR(pg_catalog.=) due.JobId" CLAIMED_SQL,
+	.sql = "WITH due AS MATERIALIZED (" DUE_SQL("JobId, RunAt") " FOR UPDATE) " CLAIM_SQL
+	" FROM due WHERE j.JobId OPERATOR(pg_catalog.=) due.JobId" CLAIMED_SQL("due.RunAt"),
 	.nargs = lengthof(claim_types),
 	.argtypes = claim_types,
 	.ordered = true,
 };
 static Statement claim_subquery =
 {
-	.sql = CLAIM_SQL " WHERE j.JobId OPERATOR(pg_catalog.=) ANY (ARRAY(" DUE_SQL
-	" OFFSET LEAST(0, j.JobId) FOR UPDATE SKIP LOCKED))" CLAIMED_SQL,
+	.sql = CLAIM_SQL " WHERE j.JobId OPERATOR(pg_catalog.=) ANY (ARRAY(" DUE_SQL("JobId")
+	" OFFSET LEAST(0, j.JobId) FOR UPDATE SKIP LOCKED))" CLAIMED_SQL("$2"),
 	.nargs = lengthof(claim_types),
 	.argtypes = claim_types,
 	.ordered = true,
 };
 #endif
 
-static const Oid claimed_types[] = {INT8OID, TEXTOID, JSONBOID, INT4OID, BOOLOID};
+static const Oid claimed_types[] = {INT8OID, TEXTOID, JSONBOID, INT4OID, BOOLOID, TIMESTAMPTZOID};
 
 static const Oid held_types[] = {INT8ARRAYOID, UUIDOID, TIMESTAMPTZOID};
 
@@ -333,8 +335,47 @@ TakeJob(uint64 row, ClaimedJob *job)
 		ResultRefuse("NULL where there must be a value");
 	job->id = ResultInt64(row, 1);
 	job->kind = ResultName(row, 2);
-	job->payload = PointerGetDatum(PG_DETOAST_DATUM_COPY(payload));
+	/* It may be huge: it stays compressed, or out of line, until somebody reads it. */
+	job->payload = datumCopy(payload, false, -1);
 	job->attempt = ResultInt32(row, 4);
+}
+
+/* Returns when the last of the jobs in the last result was due. */
+static TimestampTz
+LastRunAt(uint64 rows)
+{
+	TimestampTz last = DT_NOBEGIN;
+
+	for (uint64 i = 0; i < rows; i++)
+	{
+		bool		isnull;
+		TimestampTz run_at = DatumGetTimestampTz(ResultDatum(i, 6, &isnull));
+
+		if (!isnull)
+			last = Max(last, run_at);
+	}
+	return last;
+}
+
+/* Run the statement that claims jobs; returns their number. */
+static uint64
+ClaimRows(const char *queue, Datum *values)
+{
+	TimestampTz began = GetCurrentTimestamp();
+	TimestampTz first = ClaimStartOf(queue, began);
+	uint64		rows;
+
+	values[5] = TimestampTzGetDatum(first);
+	rows = StatementRun(ClaimStatement(), values, NULL, false, 0);
+	if (rows == 0 && first != DT_NOBEGIN)
+	{
+		first = DT_NOBEGIN;
+		values[5] = TimestampTzGetDatum(first);
+		rows = StatementRun(ClaimStatement(), values, NULL, false, 0);
+	}
+	ResultExpect(claimed_types);
+	ClaimStartNote(queue, first, LastRunAt(rows), began);
+	return rows;
 }
 
 /*
@@ -344,12 +385,11 @@ TakeJob(uint64 row, ClaimedJob *job)
 static ClaimedJob *
 ClaimOnce(const char *queue, Datum *values, const pg_uuid_t *lease, int *n, int *nseen)
 {
-	uint64		rows = StatementRun(ClaimStatement(), values, NULL, false, 0);
+	uint64		rows = ClaimRows(queue, values);
 	ClaimedJob *jobs = palloc(sizeof(ClaimedJob) * Max(rows, 1));
 	int64	   *spent = palloc(sizeof(int64) * Max(rows, 1));
 	int			nspent = 0;
 
-	ResultExpect(claimed_types);
 	*n = 0;
 	*nseen = (int) rows;
 	for (uint64 i = 0; i < rows; i++)
@@ -372,7 +412,7 @@ ClaimOnce(const char *queue, Datum *values, const pg_uuid_t *lease, int *n, int 
 ClaimedJob *
 JobsClaim(const char *queue, int max_jobs, TimestampTz now, TimestampTz lease_ends, const pg_uuid_t *lease, int *n)
 {
-	Datum		values[] = {
+	Datum		values[lengthof(claim_types)] = {
 		CStringGetTextDatum(queue), TimestampTzGetDatum(now), Int64GetDatum(max_jobs),
 		TimestampTzGetDatum(lease_ends), UUIDPGetDatum(lease)
 	};

@@ -78,8 +78,52 @@ is(value('SELECT count(*) FROM dms.Job'), 0, 'no job is left');
 is(value('SELECT count(*) FROM dms.DeadJob'), 0, 'and none is dead');
 cmp_ok(value('SELECT count(*) FROM effect WHERE worker = 1'), '>', 0, 'the worker that was killed had done something');
 
+# While a transaction holds an old snapshot, what is left of jobs that were done cannot be
+# removed.  Claims do not walk over all of it again and again, and leave no job out.
+my $holder = Dms::Session->new($node, 'postgres');
+$holder->ask("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM dms.Job;\n");
+$node->safe_psql('postgres', q{
+	CREATE PROCEDURE work_off(queue text, batch int) LANGUAGE plpgsql AS $$
+	DECLARE
+		ids bigint[];
+		leases uuid[];
+	BEGIN
+		LOOP
+			SELECT array_agg(job_id), array_agg(lease) INTO ids, leases FROM dms.claim_jobs(queue, batch);
+			EXIT WHEN ids IS NULL;
+			COMMIT;
+			PERFORM dms.complete_jobs(ids, leases[1]);
+			COMMIT;
+		END LOOP;
+	END $$;
+	SELECT count(dms.enqueue_job('held', 'count', to_jsonb(n))) FROM generate_series(1, 10000) AS n;
+	CALL work_off('held', 100)});
+my $read = read_by_index();
+is(value(q{
+	SELECT count(dms.enqueue_job('held', 'count', to_jsonb(n))) FROM generate_series(1, 200) AS n;
+	CALL work_off('held', 1);
+	SELECT count(*) FROM dms.Job}), "200\n0", 'all jobs are done while a snapshot is held');
+$read = read_by_index() - $read;
+# From the beginning each of the 200 claims would walk over 10,000 entries.
+cmp_ok($read, '<', 1_000_000, "claims have read $read entries of the index");
+my $claim = "SELECT payload FROM dms.claim_jobs('held', 1)";
+is(join(' ', sort split /\n/, value(qq{
+	DO \$\$ BEGIN PERFORM dms.enqueue_job('held', 'count', to_jsonb(n)) FROM generate_series(1, 2) AS n; END \$\$;
+	$claim;
+	DO \$\$ BEGIN PERFORM dms.enqueue_job('held', 'count', '"early"', now() - interval '1 day'); END \$\$;
+	$claim;
+	$claim;
+	$claim})), '"early" 1 2', 'a job that was due before those that were claimed is found, too');
+$holder->finish;
+
 $node->stop;
 done_testing();
+
+# Returns how many entries of the index of jobs were read so far.
+sub read_by_index
+{
+	return value(q{SELECT idx_tup_read FROM pg_stat_user_indexes WHERE indexrelname = 'job_due_ix'});
+}
 
 # Returns what the server answers.
 sub value { return $node->safe_psql('postgres', $_[0]) }
