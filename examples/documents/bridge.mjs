@@ -3,15 +3,17 @@
 // A job exists in the store exactly if its version was committed.  It is claimed, added to
 // BullMQ, and completed: at least once.  BullMQ drops a job that it has already, and doing
 // one twice is doing it once.  While Redis is away, jobs are given back without counting
-// the attempt, so an outage does not fill the dead letters.
+// the attempt, so an outage does not fill the dead letters.  While some jobs are on their
+// way to Redis, others are claimed.
 import { Queue } from 'bullmq';
 import { connectPool, onEnd, redisOptions, sleep } from './settings.mjs';
 
 const BATCH = 100;
+const LANES = 2;
 const LEASE = '60 s';
 const PAUSE = Number(process.env.BRIDGE_PAUSE ?? 1000);
 
-const pool = connectPool(1);
+const pool = connectPool(LANES);
 const queue = new Queue('documents', {
     connection: { ...redisOptions, enableOfflineQueue: false, maxRetriesPerRequest: 1, commandTimeout: 5000 },
 });
@@ -48,14 +50,19 @@ async function handOver() {
     return rows.length;
 }
 
+// Hand over jobs until the program ends.
+async function run() {
+    while (!stopped) {
+        const n = await handOver().catch(error => {
+            console.error(`bridge: ${error.message}`);
+            return 0;
+        });
+
+        if (n < BATCH)
+            await sleep(PAUSE);
+    }
+}
+
 onEnd(() => { stopped = true; return queue.close(); });
 console.log('bridge: running');
-while (!stopped) {
-    const n = await handOver().catch(error => {
-        console.error(`bridge: ${error.message}`);
-        return 0;
-    });
-
-    if (n < BATCH)
-        await sleep(PAUSE);
-}
+await Promise.all(Array.from({ length: LANES }, run));
