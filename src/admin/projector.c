@@ -377,7 +377,7 @@ ProjectIds(Resource *resource, int64 *ids, int n)
 	error = AttemptCatch(ProjectBatch, &batch, &stays);
 	if (error == NULL)
 		return batch.written;
-	if (IsOfTheMoment(error))
+	if (IsOfTheMoment(error) || FAULT_SKIP("poison_alone"))
 		ReThrowError(error);
 	if (n > 1)
 		return ProjectIds(resource, ids, half) + ProjectIds(resource, ids + half, n - half);

@@ -102,14 +102,26 @@ static Statement find_stale =
 	.argtypes = stale_types,
 };
 
+#define KEEP_SQL(lock) \
+	"SELECT d.DocumentId FROM dms.Document AS d WHERE d.DocumentId OPERATOR(pg_catalog.=) ANY ($1)" \
+	" AND NOT EXISTS (SELECT FROM dms.DocumentCache AS c WHERE c.DocumentId OPERATOR(pg_catalog.=) d.DocumentId)" \
+	" ORDER BY d.DocumentId FOR " lock " OF d SKIP LOCKED"
+
+/* The lock keeps out deletes only. */
 static Statement keep_documents =
 {
-	.sql = "SELECT d.DocumentId FROM dms.Document AS d WHERE d.DocumentId OPERATOR(pg_catalog.=) ANY ($1)"
-	" AND NOT EXISTS (SELECT FROM dms.DocumentCache AS c WHERE c.DocumentId OPERATOR(pg_catalog.=) d.DocumentId)"
-	" ORDER BY d.DocumentId FOR KEY SHARE OF d SKIP LOCKED",
+	.sql = KEEP_SQL("KEY SHARE"),
 	.nargs = 1,
 	.argtypes = stale_types,
 };
+#ifdef DMS_FAULTS
+static Statement keep_documents_from_all =
+{
+	.sql = KEEP_SQL("UPDATE"),
+	.nargs = 1,
+	.argtypes = stale_types,
+};
+#endif
 
 static const Oid range_types[] = {INT8OID, INT8OID};
 static Statement sweep =
@@ -377,13 +389,18 @@ int64 *
 DocumentCacheStale(const int64 *ids, int n, int *nstale, int64 *busy, int *nbusy)
 {
 	Datum		values[] = {DatumInt8Array(n, ids), TimestampTzGetDatum(StoreRowCache()->valid_from)};
+	Statement  *keep = &keep_documents;
 	int64	   *kept;
 	int64	   *stale;
 	int			nkept;
 	uint64		rows;
 
+#ifdef DMS_FAULTS
+	if (FAULT_SKIP("projector_weak_lock"))
+		keep = &keep_documents_from_all;
+#endif
 	SnapshotBeginLatest();
-	kept = ResultIds(StatementRun(&keep_documents, values, NULL, false, 0), &nkept);
+	kept = ResultIds(StatementRun(keep, values, NULL, false, 0), &nkept);
 	SnapshotEnd();
 	SnapshotBeginLatest();
 	rows = StatementRun(&find_stale, values, NULL, true, 0);

@@ -19,6 +19,7 @@
 #include "access/transam.h"
 #include "access/xact.h"
 #include "base/compat.h"
+#include "base/faults.h"
 #include "catalog/pg_database.h"
 #include "catalog/pg_extension.h"
 #include "commands/dbcommands.h"
@@ -188,7 +189,7 @@ FindStore(TaskOutcome *outcome)
 	extension = StoreExtension();
 	if (!OidIsValid(extension))
 		return false;
-	if (!LockAtOnce(MyDatabaseId, ExtensionRelationId, extension, AccessShareLock))
+	if (!FAULT_SKIP("extension_lock") && !LockAtOnce(MyDatabaseId, ExtensionRelationId, extension, AccessShareLock))
 	{
 		outcome->wanted = true;
 		return false;

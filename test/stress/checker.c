@@ -99,6 +99,32 @@ check_identities(PGconn *conn, TypeId type, bool alias)
 	return true;
 }
 
+/*
+ * Check that the cache has a fresh row for every document, and no others.  The texts of
+ * some are compared with what is read without it.
+ */
+static bool
+check_cache(PGconn *conn)
+{
+	static int	part = 0;
+	char		sql[1024];
+	PGresult   *result;
+
+	PQclear(PQexec(conn, "SET LOCAL dms.cache_reads = off"));
+	sprintf(sql, "SELECT COALESCE(d.DocumentId, c.DocumentId), d.Etag, c.Etag FROM dms.Document AS d"
+			" FULL JOIN dms.DocumentCache AS c ON c.DocumentId = d.DocumentId"
+			" WHERE c.Etag IS DISTINCT FROM d.Etag OR d.DocumentId %% 10 = %d"
+			" AND c.DocumentJson::text IS DISTINCT FROM dms.get_document(d.DocumentUuid)::text LIMIT 20", part++ % 10);
+	result = query(conn, sql);
+	if (result == NULL)
+		return false;
+	for (int i = 0; i < PQntuples(result); i++)
+		finding("document %s has etag %s, and its row in the cache, whose text may differ, %s", PQgetvalue(result, i, 0),
+				PQgetvalue(result, i, 1), PQgetvalue(result, i, 2));
+	PQclear(result);
+	return true;
+}
+
 /* Run all checks in one snapshot; returns false if the connection was lost. */
 bool
 check_once(PGconn *conn)
@@ -110,6 +136,7 @@ check_once(PGconn *conn)
 	for (int type = 0; type < NTYPES && whole; type++)
 		whole = check_identities(conn, type, false);
 	whole = whole && check_identities(conn, SCHOOL, true);
+	whole = whole && (!options.strict || check_cache(conn));
 	PQclear(PQexec(conn, "COMMIT"));
 	if (whole)
 		checks++;

@@ -144,6 +144,15 @@ must(PGconn *conn, const char *sql)
 	PQclear(result);
 }
 
+/* Let writers fill the cache; what is there already is projected now. */
+static void
+fill_cache(PGconn *conn)
+{
+	must(conn, "SET client_min_messages = warning");
+	must(conn, "SELECT dms.set_cache_mode('strict')");
+	must(conn, "CALL dms.project_documents()");
+}
+
 /* Deploy the schema, and create the checker's views and the first documents. */
 static void
 deploy(PGconn *conn)
@@ -160,6 +169,8 @@ deploy(PGconn *conn)
 	set_up(conn);
 	if (options.history)
 		keep_versions(conn);
+	if (options.strict)
+		fill_cache(conn);
 }
 
 /* Find out whether the deployed schema allows renaming schools. */
@@ -193,6 +204,7 @@ usage(void)
 		   "  --batches             instead: a few documents, written in calls that refer to\n"
 		   "                        each other, while they are renamed\n"
 		   "  --history             versions are kept, and documents restored\n"
+		   "  --strict              the cache has all documents at every commit\n"
 		   "  --relations           documents have parents, collections, accounts and unique values\n"
 		   "  --follow              two programs keep copies of the store meanwhile\n"
 		   "  --until-finding       stop at the first finding\n"
@@ -212,7 +224,7 @@ parse(int argc, char **argv)
 		{"seconds", required_argument, NULL, 't'}, {"transactions", required_argument, NULL, 'n'},
 		{"seed", required_argument, NULL, 'r'}, {"crashes", no_argument, NULL, 'x'},
 		{"single", no_argument, NULL, 'o'}, {"batches", no_argument, NULL, 'm'},
-		{"history", no_argument, NULL, 'k'}, {"relations", no_argument, NULL, 'g'}, {"follow", no_argument, NULL, 'f'},
+		{"history", no_argument, NULL, 'k'}, {"strict", no_argument, NULL, 'i'}, {"relations", no_argument, NULL, 'g'}, {"follow", no_argument, NULL, 'f'},
 		{"until-finding", no_argument, NULL, 'u'},
 		{"hub", no_argument, NULL, 'b'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}
 	};
@@ -254,6 +266,9 @@ parse(int argc, char **argv)
 				break;
 			case 'k':
 				options.history = true;
+				break;
+			case 'i':
+				options.strict = true;
 				break;
 			case 'g':
 				options.relations = true;

@@ -67,6 +67,7 @@ typedef struct Options
 	bool		hub;
 	bool		batches;		/* calls that write several documents, and renames */
 	bool		history;		/* keep versions, and restore documents */
+	bool		strict;			/* the cache has all documents at every commit */
 	bool		relations;		/* relate documents to each other */
 	bool		follow;			/* keep copies of the store */
 	bool		until_finding;	/* stop at the first finding */
