@@ -229,3 +229,45 @@ CREATE TRIGGER also AFTER INSERT ON edfi.Student FOR EACH ROW EXECUTE FUNCTION a
 SET dms.cached_plans = 1;
 SELECT write('Student', '{"studentUniqueId": "t1", "firstName": "First", "lastSurname": "Last", "birthDate": "2014-02-03"}');
 SELECT write('Student', '{"studentUniqueId": "t2", "firstName": "First", "lastSurname": "Last", "birthDate": "2014-02-03"}');
+
+-- A statement that fails does not run any more, also if its error is caught and the
+-- transaction goes on.  So few plans are kept from then on, too.
+DROP TRIGGER also ON edfi.Student;
+CREATE VIEW kept AS SELECT count(DISTINCT substring(ident FROM 'edfi[.]([a-z]+)')) AS resources
+FROM pg_backend_memory_contexts WHERE name = 'CachedPlanSource' AND ident ~ 'edfi[.]';
+CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS
+$$ BEGIN RAISE 'the statement fails'; END $$;
+CREATE TRIGGER fail BEFORE INSERT ON edfi.Course FOR EACH ROW EXECUTE FUNCTION fail();
+CREATE FUNCTION use_some() RETURNS bigint LANGUAGE sql AS $$
+	SELECT count(q) FROM unnest('{Student,Course,School,Session,Section,CourseOffering}'::text[]) AS r, dms.query_documents('Ed-Fi', r, '{}', 1) AS q;
+	SELECT resources FROM kept;
+$$;
+\c
+SET dms.cached_plans = 1;
+BEGIN;
+SELECT use_some();
+SAVEPOINT before;
+SELECT write('Course', '{"courseCode": "ART", "courseTitle": "Art", "numberOfParts": 1, "educationOrganizationReference": {"educationOrganizationId": 123}}');
+ROLLBACK TO before;
+SELECT use_some();
+ROLLBACK;
+
+-- Policies make a plan depend on the role.  Then PostgreSQL may plan a statement while it
+-- runs, in its own way, which reads a small table end to end.  Such a plan serves once.
+SELECT DocumentUuid AS school FROM dms.Document WHERE ResourceName = 'School' \gset
+BEGIN;
+CREATE ROLE dms_protocol_one;
+CREATE ROLE dms_protocol_two;
+SELECT dms.grant_access('dms_protocol_one', 'reader'), dms.grant_access('dms_protocol_two', 'reader');
+ALTER TABLE edfi.School ENABLE ROW LEVEL SECURITY;
+CREATE POLICY positive ON edfi.School USING (SchoolId > 0);
+SET ROLE dms_protocol_one;
+SELECT dms.get_document(:'school') ->> 'schoolId' AS school FROM generate_series(1, 4);
+SELECT pg_stat_get_xact_numscans('edfi.school'::regclass) AS whole;
+SET ROLE dms_protocol_two;
+SELECT dms.get_document(:'school') ->> 'schoolId' AS school FROM generate_series(1, 4);
+SELECT pg_stat_get_xact_numscans('edfi.school'::regclass) <= 1 AS whole_once;
+SET ROLE dms_protocol_one;
+SELECT dms.get_document(:'school') ->> 'schoolId' AS school FROM generate_series(1, 4);
+SELECT pg_stat_get_xact_numscans('edfi.school'::regclass) <= 2 AS whole_once_more;
+ROLLBACK;

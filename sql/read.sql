@@ -50,6 +50,15 @@ SELECT pg_temp.put('students', '{"studentUniqueId": "s1", "firstName": "Ada", "l
 	 "streetNumberName": "Third 3", "periods": [{"beginDate": "2021-05-05"}]}]}') AS student \gset
 SELECT pg_temp.shown(dms.get_document(:'student'));
 
+-- Also if the primary key, by which rows are found, was given another order of columns.
+-- The same document, sent again, is equal to what is stored.
+BEGIN;
+SELECT dms.get_document(:'student')::jsonb AS before \gset
+ALTER TABLE edfi.StudentAddressPeriod DROP CONSTRAINT studentaddressperiod_pk, ADD PRIMARY KEY (Student_DocumentId, Ordinal, AddressOrdinal);
+SELECT dms.get_document(:'student')::jsonb = :'before' AS same;
+SELECT outcome FROM dms.update_document(:'student', :'before');
+ROLLBACK;
+
 -- Extensions follow all other properties, at every level.
 SELECT pg_temp.put('busRoutes', '{"busRouteNumber": "7", "schoolReference": {"schoolId": 5}, "dailyMileage": 12.50,
 	"stops": [{"stopName": "Mill", "arrivalTime": "7:45"}, {"stopName": "Bridge", "arrivalTime": "07:50:30"}]}', 'transport') AS route \gset

@@ -216,6 +216,10 @@ END $$;
 CREATE TRIGGER tell_settings AFTER INSERT OR UPDATE ON edfi.SchoolYearType FOR EACH STATEMENT EXECUTE FUNCTION tell_settings();
 SELECT outcome FROM dms.upsert_document('Ed-Fi', 'SchoolYearType', '{"schoolYear": 2032, "currentSchoolYear": false, "schoolYearDescription": "2031-32"}');
 SELECT outcome FROM dms.upsert_document('Ed-Fi', 'SchoolYearType', '{"schoolYear": 2032, "currentSchoolYear": true, "schoolYearDescription": "2031-32"}');
+-- That also holds if the session wants a plan for each execution.
+SET plan_cache_mode = force_custom_plan;
+SELECT outcome FROM dms.upsert_document('Ed-Fi', 'SchoolYearType', '{"schoolYear": 2032, "currentSchoolYear": false, "schoolYearDescription": "2031-32"}');
+RESET plan_cache_mode;
 DROP TRIGGER tell_settings ON edfi.SchoolYearType;
 
 -- In a read-only transaction nothing is written.

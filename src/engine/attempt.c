@@ -10,7 +10,6 @@
 
 #include "access/xact.h"
 #include "engine/attempt.h"
-#include "engine/statement.h"
 #include "utils/memutils.h"
 #include "utils/resowner.h"
 
@@ -27,7 +26,6 @@ AttemptCatch(AttemptFunction function, void *arg, bool *stays)
 	ResourceOwner resources = CurrentResourceOwner;
 	ErrorData  *volatile error = NULL;
 	volatile bool may_stay = false;
-	int			running = StatementsRunning();
 
 	BeginInternalSubTransaction(NULL);
 	MemoryContextSwitchTo(context);
@@ -42,7 +40,6 @@ AttemptCatch(AttemptFunction function, void *arg, bool *stays)
 		MemoryContextSwitchTo(context);
 		error = CopyErrorData();
 		FlushErrorState();
-		StatementsSetRunning(running);
 		may_stay = false;
 	}
 	PG_END_TRY();

@@ -86,10 +86,7 @@ HasPlan(const Statement *statement)
 		COMPAT_SEARCH_PATH_MATCHES(source->search_path);
 }
 
-/*
- * The number of statements that are running; a trigger may call us while one is.
- * After an error it is too high until the end of the (sub)transaction.
- */
+/* The number of statements that are running; a trigger may call us while one is. */
 static int	running = 0;
 
 /* The number of statements that were started in this session. */
@@ -107,13 +104,6 @@ int
 StatementsRunning(void)
 {
 	return running;
-}
-
-/* Correct the number of running statements after an error. */
-void
-StatementsSetRunning(int n)
-{
-	running = n;
 }
 
 /*
@@ -250,6 +240,25 @@ BeginPlan(Statement *statement)
 	return nestlevel;
 }
 
+/* Run the plan of a statement.  An error ends it, too, whoever catches it. */
+static int
+RunPlan(const Statement *statement, Datum *values, const char *nulls, bool read_only, long limit)
+{
+	int			result;
+
+	running++;
+	PG_TRY();
+	{
+		result = SPI_execute_plan(statement->plan, values, nulls, read_only, limit);
+	}
+	PG_FINALLY();
+	{
+		running--;
+	}
+	PG_END_TRY();
+	return result;
+}
+
 /* Run a statement; returns the number of rows, which are in SPI_tuptable. */
 uint64
 StatementRun(Statement *statement, Datum *values, const char *nulls,
@@ -263,10 +272,8 @@ StatementRun(Statement *statement, Datum *values, const char *nulls,
 		PrepareStatement(statement);
 	lent_level = LendRights(&statement->code, statement->plan);
 	nestlevel = BeginPlan(statement);
-	running++;
 	started++;
-	result = SPI_execute_plan(statement->plan, values, nulls, read_only, limit);
-	running--;
+	result = RunPlan(statement, values, nulls, read_only, limit);
 	if (nestlevel > 0)
 		AtEOXact_GUC(true, nestlevel);
 	EndRights(lent_level);

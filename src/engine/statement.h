@@ -34,7 +34,6 @@ extern void StatementForget(Statement *statement);
 extern void StatementSetLocally(const char *name, const char *value);
 extern uint64 StatementsStarted(void);
 extern int	StatementsRunning(void);
-extern void StatementsSetRunning(int n);
 extern void StatementExecute(const char *sql);
 extern uint64 StatementExecuteWithArgs(const char *sql, int nargs, Oid *types,
 									   Datum *values, bool read_only);

@@ -83,7 +83,6 @@ FreeRetired(XactEvent event, void *arg)
 	if (event != XACT_EVENT_COMMIT && event != XACT_EVENT_ABORT &&
 		event != XACT_EVENT_PREPARE)
 		return;
-	StatementsSetRunning(0);
 	while (retired != NULL)
 	{
 		Generation *generation = retired;
