@@ -1303,12 +1303,14 @@ BEGIN
 			(SELECT max(ChangeVersion) FROM dms.DocumentChange), (SELECT max(ChangeVersion) FROM dms.TrackedChange));
 		TRUNCATE dms.DocumentChange, dms.TrackedChange;
 	END IF;
-	-- TRUNCATE is not published, and consumers must learn which documents are gone.
+	-- While rows are published, consumers must learn which documents are gone.
 	IF EXISTS (SELECT FROM pg_class WHERE oid = 'dms.documentcache'::regclass AND relreplident = 'i') THEN
 		DELETE FROM dms.DocumentCache;
+	ELSE
+		TRUNCATE dms.DocumentCache;
 	END IF;
 	TRUNCATE dms.ReferentialIdentity, dms.ReferenceEdge, dms.IdentityLock, dms.Descriptor, dms.ParentChild,
-		dms.CollectionMember, dms.UniqueKeyValue, dms.DocumentAccount, dms.DocumentCache$ddl$ || tables || $ddl$ CASCADE;
+		dms.CollectionMember, dms.UniqueKeyValue, dms.DocumentAccount$ddl$ || tables || $ddl$ CASCADE;
 	RETURN NULL;
 END
 $body$$ddl$),

@@ -100,6 +100,7 @@ missing_packages() {
 	command -v curl >/dev/null || echo curl
 	[ -z "${DMS_ALL_DRIVERS:-}" ] || missing_drivers
 	[ -z "${DMS_DOCUMENTS:-}" ] || missing_for_documents
+	[ -z "${DMS_CDC:-}" ] || missing_for_cdc
 }
 
 # Prints the packages that only tests need: drivers and poolers, which are large or start
@@ -113,6 +114,7 @@ missing_drivers() {
 	command -v npm >/dev/null || echo npm
 	command -v redis-server >/dev/null || echo redis-server
 	command -v chromium >/dev/null || echo chromium
+	missing_for_cdc
 }
 
 # Prints the packages of ./quickstart documents.
@@ -120,6 +122,22 @@ missing_for_documents() {
 	command -v redis-server >/dev/null || echo redis-server
 	command -v node >/dev/null || echo nodejs
 	command -v npm >/dev/null || echo npm
+}
+
+# Prints the packages of ./quickstart cdc.  They are there for Debian's servers only.
+missing_for_cdc() {
+	if ! find_pg_config || { [[ $PG_CONFIG = /usr/lib/postgresql/15/* ]] &&
+		[ ! -e "$("$PG_CONFIG" --pkglibdir)/wal2json.so" ]; }; then
+		echo postgresql-15-wal2json
+	fi
+}
+
+# Prints the settings that logical decoding needs.  Later servers trust only plugins that
+# they are told to trust.
+settings_for_cdc() {
+	echo "wal_level = logical"
+	"$1/postgres" --describe-config | grep -q '^output_plugin_libraries' &&
+		echo "output_plugin_libraries = 'pgoutput, wal2json'" || true
 }
 
 install_missing() {
