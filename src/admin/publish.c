@@ -50,14 +50,22 @@ typedef enum PublicationState
 } PublicationState;
 
 static const Oid uuids_types[] = {UUIDARRAYOID};
+
+#define FIND_SQL \
+	"SELECT d.DocumentId, d.DocumentUuid, d.ProjectName::pg_catalog.text, d.ResourceName::pg_catalog.text" \
+	" FROM dms.Document AS d WHERE d.DocumentUuid OPERATOR(pg_catalog.=) ANY ($1)" \
+	" ORDER BY d.ProjectName, d.ResourceName, d.DocumentId"
+
 static Statement keep_documents =
 {
-	.sql = "SELECT d.DocumentId, d.DocumentUuid, d.ProjectName::pg_catalog.text, d.ResourceName::pg_catalog.text"
-	" FROM dms.Document AS d WHERE d.DocumentUuid OPERATOR(pg_catalog.=) ANY ($1)"
-	" ORDER BY d.ProjectName, d.ResourceName, d.DocumentId FOR KEY SHARE OF d",
-	.nargs = lengthof(uuids_types),
-	.argtypes = uuids_types,
+	.sql = FIND_SQL " FOR KEY SHARE OF d",.nargs = lengthof(uuids_types),.argtypes = uuids_types,
 };
+#ifdef DMS_FAULTS
+static Statement find_documents =
+{
+	.sql = FIND_SQL,.nargs = lengthof(uuids_types),.argtypes = uuids_types,
+};
+#endif
 
 /* --- publications ----------------------------------------------------------- */
 
@@ -305,7 +313,12 @@ FindDocuments(const pg_uuid_t *uuids, int n, int *nfound)
 		elements[i] = UUIDPGetDatum(&uuids[i]);
 	values[0] = DatumArray(n, elements, NULL, UUIDOID);
 	SnapshotBeginLatest();
-	rows = StatementRun(&keep_documents, values, NULL, false, 0);
+#ifdef DMS_FAULTS
+	if (FAULT_SKIP("republish_lock"))
+		rows = StatementRun(&find_documents, values, NULL, false, 0);
+	else
+#endif
+		rows = StatementRun(&keep_documents, values, NULL, false, 0);
 	SnapshotEnd();
 	found = palloc(sizeof(Found) * Max(rows, 1));
 	for (uint64 i = 0; i < rows; i++)
@@ -375,7 +388,6 @@ dms_republish_documents(PG_FUNCTION_ARGS)
 		CHECK_FOR_INTERRUPTS();
 		SessionBeginPart();
 		found = FindDocuments(uuids + first, some, &nfound);
-		FAULT_PAUSE("before_republish");
 		WriteAgain(found, nfound);
 		PutMissing(rsinfo, uuids + first, some, found, nfound);
 		SessionEndPart();
