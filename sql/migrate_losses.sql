@@ -138,6 +138,11 @@ SELECT public.edit(:'now', '{Thing,identity}', '["$.thingId", "$.placeReference.
 SELECT * FROM public.losses(:'now');
 SELECT dms.migrate_schema(ARRAY[public.short_schema(:'now')], true) IS NOT NULL AS migrated;
 SELECT * FROM public.documents WHERE resource IN ('Thing', 'Event');
+-- Those who follow the store hear of the keys, with the etags of their documents.
+SELECT 'things' AS resource, old_key_values, new_key_values FROM dms.changed_keys('m', 'things')
+UNION ALL SELECT 'events', old_key_values, new_key_values FROM dms.changed_keys('m', 'events');
+SELECT count(*) FILTER (WHERE d.Etag = c.Etag) AS fit, count(*) AS keys
+FROM dms.TrackedChange AS c JOIN dms.Document AS d USING (DocumentId) WHERE c.Kind = 'K';
 SELECT s.EdgeSourceKey, e.IsIdentityComponent, count(*) FROM dms.ReferenceEdge AS e JOIN dms.EdgeSource AS s USING (EdgeSourceId) GROUP BY 1, 2 ORDER BY 1;
 SELECT * FROM dms.audit();
 SELECT public.post('events', '{"eventId": "e", "thingReference": {"thingId": "b", "placeId": 1}}');

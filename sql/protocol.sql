@@ -131,6 +131,9 @@ UPDATE dms.Document SET Etag = Etag + 1, LastModifiedAt = now()
  WHERE DocumentId = ANY(:'closure')
     OR DocumentId IN (SELECT ParentDocumentId FROM dms.ReferenceEdge WHERE ChildDocumentId = ANY(:'closure'));
 SELECT * FROM outcome \gset by_statements_
+-- Those who follow the store hear of keys that have changed; nobody knows the old ones.
+SELECT t.ResourceName, c.Etag, c.OldKey, c.NewKey, c.OldReferentialId IS NOT NULL AS has_id
+  FROM dms.TrackedChange AS c JOIN dms.ResourceType AS t USING (ResourceTypeId) WHERE c.Kind = 'K' ORDER BY 1, c.DocumentId;
 ROLLBACK;
 -- The function has the same result.
 SELECT (dms.update_document(:'fall_uuid', session_body('autumn'))).outcome;

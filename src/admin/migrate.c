@@ -449,6 +449,7 @@ MigrateStore(const Deployment *deployment)
 	CheckTables(plan);
 	CheckDeletes(plan);
 	bumped = MigrateDataBumped(plan);
+	MigrateDataKeepKeys(plan);
 	keys = MigrateKeysRelease(plan->diff);
 	RunSteps(plan);
 	DeployCheckOwners(deployment->schema);
@@ -458,6 +459,7 @@ MigrateStore(const Deployment *deployment)
 	if (keys)
 		MigrateKeysRestore(plan->diff);
 	DeployRecordForgetEdgeSources(deployment->set);
+	MigrateDataCompareKeys(plan, &bumped);
 	MigrateDataBump(bumped);
 	RecordChanges(plan->diff);
 	GrantsReapply();

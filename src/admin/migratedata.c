@@ -16,18 +16,20 @@
 #include "catalog/pg_type.h"
 #include "document/descriptoruris.h"
 #include "document/document.h"
+#include "document/trackedchanges.h"
 #include "engine/datums.h"
 #include "engine/result.h"
+#include "engine/snapshot.h"
 #include "engine/statement.h"
 #include "miscadmin.h"
+#include "model/resourcetypes.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 
-/* Add the documents that a query returns. */
+/* Add the documents of the last result, which has n rows. */
 static void
-AddDocuments(MigratedDocuments *documents, const char *sql)
+AddResult(MigratedDocuments *documents, uint64 n)
 {
-	uint64		n = StatementExecuteWithArgs(sql, 0, NULL, NULL, false);
 	Size		size = sizeof(int64) * (documents->n + n + 1);
 
 	CHECK_FOR_INTERRUPTS();
@@ -38,6 +40,13 @@ AddDocuments(MigratedDocuments *documents, const char *sql)
 	for (uint64 i = 0; i < n; i++)
 		documents->ids[documents->n++] = ResultInt64(i, 1);
 	ResultFree();
+}
+
+/* Add the documents that a query returns. */
+static void
+AddDocuments(MigratedDocuments *documents, const char *sql)
+{
+	AddResult(documents, StatementExecuteWithArgs(sql, 0, NULL, NULL, false));
 }
 
 /* Put documents into order, each once. */
@@ -127,6 +136,51 @@ MigrateDataCompute(const MigrationPlan *plan)
 			(void) RebuildEdgesOf(work->resource->after->model);
 	}
 	ComputeIdentities(plan);
+}
+
+/* Keep the keys of documents that may get others, before anything is changed. */
+void
+MigrateDataKeepKeys(const MigrationPlan *plan)
+{
+	ListCell   *cell;
+
+	foreach(cell, plan->work)
+	{
+		const MigrationWork *work = lfirst(cell);
+		const ResourceModel *before = work->resource->before->model;
+		int32		type_id;
+
+		if (!work->reads_otherwise)
+			continue;
+		SnapshotBeginLatest();
+		type_id = ResourceTypeId(before->project, before->resource);
+		SnapshotEnd();
+		TrackedChangesKeepKeys(before, type_id);
+	}
+}
+
+/* Record the keys that have changed, and add their documents to those that get new etags. */
+void
+MigrateDataCompareKeys(const MigrationPlan *plan, MigratedDocuments *bumped)
+{
+	bool		any = false;
+	ListCell   *cell;
+	uint64		n;
+
+	foreach(cell, plan->work)
+	{
+		const MigrationWork *work = lfirst(cell);
+
+		if (!work->reads_otherwise)
+			continue;
+		any = true;
+		TrackedChangesRenewKeys(work->resource->after->model);
+	}
+	n = any ? TrackedChangesCompareKeys() : 0;
+	if (n == 0)
+		return;
+	AddResult(bumped, n);
+	SortDocuments(bumped);
 }
 
 /* Raise the etags of documents, except those that were deleted. */

@@ -18,6 +18,8 @@ typedef struct MigratedDocuments
 
 extern MigratedDocuments MigrateDataBumped(const MigrationPlan *plan);
 extern void MigrateDataCompute(const MigrationPlan *plan);
+extern void MigrateDataKeepKeys(const MigrationPlan *plan);
+extern void MigrateDataCompareKeys(const MigrationPlan *plan, MigratedDocuments *bumped);
 extern void MigrateDataBump(MigratedDocuments documents);
 
 #endif							/* DMS_MIGRATEDATA_H */

@@ -16,6 +16,7 @@
 #include "base/report.h"
 #include "cascade/cascade.h"
 #include "cascade/identitylocks.h"
+#include "cascade/keychanges.h"
 #include "cascade/replaceids.h"
 #include "document/document.h"
 #include "document/documentcache.h"
@@ -365,6 +366,7 @@ dms_recompute_identities(PG_FUNCTION_ARGS)
 {
 	Session		session;
 	ClosureType *types;
+	KeyChanges *keys;
 	int64	   *ids;
 	int			n;
 	int64		changed;
@@ -376,7 +378,9 @@ dms_recompute_identities(PG_FUNCTION_ARGS)
 	types = ClosureGroup(ids, n);
 	if (!FAULT_SKIP("recompute_lock"))
 		LockTypes(types);
+	keys = KeyChangesBegin(types);
 	changed = RecomputeTypes(types);
+	KeyChangesRecomputed(keys);
 	SessionEnd(&session);
 	PG_RETURN_INT64(changed);
 }

@@ -61,22 +61,26 @@ ReadType(const ClosureType *type, KeyChanges *next)
 	return changes;
 }
 
-/* Read the keys of a locked closure, before its documents are written; NULL if changes are not recorded. */
+/* Read the keys of locked documents, before they are written; NULL if changes are not recorded. */
 KeyChanges *
-KeyChangesBegin(const Closure *closure)
+KeyChangesBegin(const ClosureType *types)
 {
 	KeyChanges *changes = NULL;
 
 	if (!ChangesAreTracked())
 		return NULL;
-	for (const ClosureType *type = closure->types; type != NULL; type = type->next)
+	for (const ClosureType *type = types; type != NULL; type = type->next)
 		changes = ReadType(type, changes);
 	return changes;
 }
 
-/* Record the keys that have changed, when all etags are raised. */
-void
-KeyChangesEnd(KeyChanges *changes)
+/* How a list of keys that were read before is compared with one that was read afterwards. */
+typedef void (*KeyCompare) (Resource *resource, const DocumentKey *before, int nbefore,
+							const DocumentKey *after, int nafter);
+
+/* Read all keys again, and record what has changed. */
+static void
+CompareAll(KeyChanges *changes, KeyCompare compare)
 {
 	for (; changes != NULL; changes = changes->next)
 	{
@@ -90,8 +94,25 @@ KeyChangesEnd(KeyChanges *changes)
 
 			SessionBeginPart();
 			keys = ReadPart(resource, changes->type, i, &n);
-			TrackedChangesNoteKeys(resource, changes->keys[i], changes->nkeys[i], keys, n);
+			compare(resource, changes->keys[i], changes->nkeys[i], keys, n);
 			SessionEndPart();
 		}
 	}
+}
+
+/* Record the keys that have changed, when all etags are raised. */
+void
+KeyChangesEnd(KeyChanges *changes)
+{
+	CompareAll(changes, TrackedChangesNoteKeys);
+}
+
+/*
+ * Record the documents that have other ReferentialIds than before, because their rows
+ * were changed by others.  The keys that were read are new already.
+ */
+void
+KeyChangesRecomputed(KeyChanges *changes)
+{
+	CompareAll(changes, TrackedChangesNoteRecomputed);
 }

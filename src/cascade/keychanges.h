@@ -11,7 +11,8 @@
 
 typedef struct KeyChanges KeyChanges;
 
-extern KeyChanges *KeyChangesBegin(const Closure *closure);
+extern KeyChanges *KeyChangesBegin(const ClosureType *types);
 extern void KeyChangesEnd(KeyChanges *changes);
+extern void KeyChangesRecomputed(KeyChanges *changes);
 
 #endif							/* DMS_KEYCHANGES_H */

@@ -6,7 +6,8 @@
  * be asked any more.  A row has the key that the document had, and the one that it has
  * got.  Deletes are recorded by the trigger on dms.Document, for plain DELETE
  * statements, too.  Changed keys are recorded by the library, for all documents of a
- * closure.
+ * closure, and of resources whose keys a change of the schema changes.  If rows were
+ * changed by others, the old key is not known, and neither is the etag: it is 0.
  *
  * Rows are deleted only by age.  dms.Store says up to which number some are gone, and
  * whoever has not read beyond it must begin anew.
@@ -18,6 +19,7 @@
 #include "document/changes.h"
 #include "document/document.h"
 #include "document/trackedchanges.h"
+#include "engine/attempt.h"
 #include "engine/datums.h"
 #include "engine/result.h"
 #include "engine/rowwrite.h"
@@ -140,6 +142,15 @@ IsSame(const DocumentKey *left, const DocumentKey *right)
 		memcmp(VARDATA_ANY(left->key), VARDATA_ANY(right->key), size) == 0;
 }
 
+/* Returns true if the ReferentialIds that belong to two keys are the same. */
+static bool
+HasSameIds(const DocumentKey *left, const DocumentKey *right)
+{
+	return left->has_primary == right->has_primary && left->has_alias == right->has_alias &&
+		(!left->has_primary || memcmp(&left->primary, &right->primary, UUID_LEN) == 0) &&
+		(!left->has_alias || memcmp(&left->alias, &right->alias, UUID_LEN) == 0);
+}
+
 /* Write rows, and forget them. */
 static void
 WriteRows(StoredRows *rows)
@@ -153,10 +164,10 @@ WriteRows(StoredRows *rows)
 	rows->nrows = 0;
 }
 
-/* Add the row of a document whose key has changed. */
+/* Add the row of a document whose key has changed; its old key may not be known. */
 static void
 AddRow(StoredRows *rows, const DocumentHeader *header, int32 type_id, int64 version,
-	   const DocumentKey *before, const DocumentKey *after)
+	   const DocumentKey *before, const DocumentKey *after, bool known)
 {
 	Datum	   *values = StoredRowValues(rows, rows->nrows);
 	bool	   *nulls = StoredRowNulls(rows, rows->nrows);
@@ -165,12 +176,13 @@ AddRow(StoredRows *rows, const DocumentHeader *header, int32 type_id, int64 vers
 	*uuid = header->uuid;
 	memset(nulls, false, sizeof(bool) * lengthof(tracked_columns));
 	values[0] = Int64GetDatum(header->document_id);
-	values[1] = Int64GetDatum(header->etag);
+	values[1] = Int64GetDatum(known ? header->etag : 0);
 	values[2] = CharGetDatum('K');
 	values[3] = Int32GetDatum(type_id);
 	values[4] = Int64GetDatum(version);
 	values[5] = UUIDPGetDatum(uuid);
 	values[6] = PointerGetDatum(before->key);
+	nulls[6] = !known;
 	values[7] = PointerGetDatum(after->key);
 	values[8] = UUIDPGetDatum(&before->primary);
 	nulls[8] = !before->has_primary;
@@ -179,27 +191,15 @@ AddRow(StoredRows *rows, const DocumentHeader *header, int32 type_id, int64 vers
 	rows->nrows++;
 }
 
-/*
- * Record the documents of a resource whose keys have changed.  Their etags were raised;
- * both lists of keys are in ascending order of the documents.
- */
-void
-TrackedChangesNoteKeys(Resource *resource, const DocumentKey *before, int nbefore,
-					   const DocumentKey *after, int nafter)
+/* Record documents whose keys have changed; both lists of keys have all of them. */
+static void
+RecordChanged(Resource *resource, const int64 *ids, int n, const DocumentKey *before, int nbefore,
+			  const DocumentKey *after, int nafter, bool known)
 {
-	int64	   *ids = palloc_extended(sizeof(int64) * Max(nafter, 1), MCXT_ALLOC_HUGE);
 	int64		version = ChangesVersion() + 1;
 	StoredRows	headers;
 	StoredRows	rows;
-	int			n = 0;
 
-	for (int i = 0; i < nafter; i++)
-	{
-		const DocumentKey *old = FindKey(before, nbefore, after[i].document_id);
-
-		if (old != NULL && !IsSame(old, &after[i]))
-			ids[n++] = after[i].document_id;
-	}
 	SnapshotBegin();
 	DocumentHeadersRead(ids, n, &headers);
 	SnapshotEnd();
@@ -211,12 +211,173 @@ TrackedChangesNoteKeys(Resource *resource, const DocumentKey *before, int nbefor
 		CHECK_FOR_INTERRUPTS();
 		DocumentHeaderFromRow(StoredRowValues(&headers, i), &header);
 		AddRow(&rows, &header, resource->type_id, version, FindKey(before, nbefore, header.document_id),
-			   FindKey(after, nafter, header.document_id));
+			   FindKey(after, nafter, header.document_id), known);
 		if (rows.nrows == ROWS_AT_ONCE)
 			WriteRows(&rows);
 	}
 	WriteRows(&rows);
 }
+
+/*
+ * Record the documents of a resource whose keys have changed.  Their etags were raised;
+ * both lists of keys are in ascending order of the documents.
+ */
+void
+TrackedChangesNoteKeys(Resource *resource, const DocumentKey *before, int nbefore,
+				   const DocumentKey *after, int nafter)
+{
+	int64	   *ids = palloc_extended(sizeof(int64) * Max(nafter, 1), MCXT_ALLOC_HUGE);
+	int			n = 0;
+
+	for (int i = 0; i < nafter; i++)
+	{
+		const DocumentKey *old = FindKey(before, nbefore, after[i].document_id);
+
+		if (old != NULL && !IsSame(old, &after[i]))
+			ids[n++] = after[i].document_id;
+	}
+	RecordChanged(resource, ids, n, before, nbefore, after, nafter, true);
+}
+
+/*
+ * Record the documents of a resource that have got other ReferentialIds, because others
+ * have changed their rows.  Nobody knows the old keys.  A document has one such row.
+ */
+void
+TrackedChangesNoteRecomputed(Resource *resource, const DocumentKey *before, int nbefore,
+					  const DocumentKey *after, int nafter)
+{
+	Oid			types[] = {INT8ARRAYOID};
+	int64	   *ids = palloc_extended(sizeof(int64) * Max(nafter, 1), MCXT_ALLOC_HUGE);
+	Datum		values[1];
+	int			n = 0;
+
+	for (int i = 0; i < nafter; i++)
+	{
+		const DocumentKey *old = FindKey(before, nbefore, after[i].document_id);
+
+		if (old != NULL && !HasSameIds(old, &after[i]))
+			ids[n++] = after[i].document_id;
+	}
+	if (n == 0)
+		return;
+	values[0] = DatumInt8Array(n, ids);
+	(void) StatementExecuteWithArgs("DELETE FROM dms.TrackedChange WHERE DocumentId OPERATOR(pg_catalog.=) ANY ($1)"
+									" AND Etag OPERATOR(pg_catalog.=) 0", lengthof(types), types, values, false);
+	RecordChanged(resource, ids, n, before, nbefore, after, nafter, false);
+}
+
+/* --- a change of the schema ------------------------------------------------ */
+
+/* What is kept of a resource. */
+typedef struct KeptKeys
+{
+	const ResourceModel *model;
+	int32		type_id;
+	bool		readable;		/* the rows are still as the model says */
+} KeptKeys;
+
+/* Keep the keys that documents of a resource have now, for AttemptCatch(). */
+static bool
+KeepKeys(void *arg)
+{
+	const KeptKeys *kept = arg;
+	const ResourceModel *model = kept->model;
+	Oid			types[] = {INT4OID, INT8OID, TEXTOID, TEXTOID};
+	Datum		values[] = {Int32GetDatum(kept->type_id), Int64GetDatum(ChangesVersion() + 1),
+		CStringGetTextDatum(model->project), CStringGetTextDatum(model->resource)
+	};
+	char	   *keys = kept->readable ? KeyQuerySql(model) : "SELECT NULL::pg_catalog.int8, NULL::pg_catalog.json";
+
+	(void) StatementExecuteWithArgs(psprintf("INSERT INTO dms.TrackedChange (DocumentId, Etag, Kind, ResourceTypeId, ChangeVersion,"
+											 " DocumentUuid, OldKey, OldReferentialId, OldAliasId)"
+											 " SELECT d.DocumentId, d.Etag OPERATOR(pg_catalog.+) 1, 'K', $1, $2, d.DocumentUuid, k.key,"
+											 " p.ReferentialId, a.ReferentialId FROM dms.Document AS d"
+											 " LEFT JOIN (%s) AS k (documentid, key) ON k.documentid OPERATOR(pg_catalog.=) d.DocumentId"
+											 " LEFT JOIN dms.ReferentialIdentity AS p ON p.DocumentId OPERATOR(pg_catalog.=) d.DocumentId"
+											 " AND p.ProjectName OPERATOR(pg_catalog.=) d.ProjectName"
+											 " AND p.ResourceName OPERATOR(pg_catalog.=) d.ResourceName"
+											 " LEFT JOIN dms.ReferentialIdentity AS a ON a.DocumentId OPERATOR(pg_catalog.=) d.DocumentId"
+											 " AND ROW (a.ProjectName, a.ResourceName) OPERATOR(pg_catalog.<>) ROW (d.ProjectName, d.ResourceName)"
+											 " WHERE d.ProjectName OPERATOR(pg_catalog.=) $3 AND d.ResourceName OPERATOR(pg_catalog.=) $4", keys),
+									lengthof(types), types, values, false);
+	return true;
+}
+
+/*
+ * Keep the keys that the documents of a resource have, before a change of the schema
+ * that changes its identity.  The gate is closed.  If rows were changed by hand already,
+ * the keys cannot be read any more.
+ */
+void
+TrackedChangesKeepKeys(const ResourceModel *model, int32 type_id)
+{
+	KeptKeys	kept = {.model = model,.type_id = type_id,.readable = true};
+	ErrorData  *error;
+	bool		stays;
+
+	if (!ChangesAreTracked())
+		return;
+	error = AttemptCatch(KeepKeys, &kept, &stays);
+	if (error == NULL)
+		return;
+	if (ERRCODE_TO_CATEGORY(error->sqlerrcode) != ERRCODE_SYNTAX_ERROR_OR_ACCESS_RULE_VIOLATION)
+		ReThrowError(error);
+	kept.readable = false;
+	(void) KeepKeys(&kept);
+}
+
+/* Rows that were kept: documents have not got their new etags yet. */
+#define KEPT_SQL "t.Kind::pg_catalog.text OPERATOR(pg_catalog.=) 'K' AND t.ChangeVersion OPERATOR(pg_catalog.=) $1" \
+	" AND t.DocumentId OPERATOR(pg_catalog.=) d.DocumentId AND t.Etag OPERATOR(pg_catalog.>) d.Etag"
+
+/* The values of a key, whatever they are called. */
+#define VALUES_SQL(key) "(SELECT pg_catalog.array_agg(v.value ORDER BY v.ordinality)" \
+	" FROM pg_catalog.json_each_text(" key ") WITH ORDINALITY AS v)"
+
+/* Add the keys that the documents of a resource have under the new schema. */
+void
+TrackedChangesRenewKeys(const ResourceModel *model)
+{
+	Oid			types[] = {INT8OID};
+	Datum		values[1];
+
+	if (!ChangesAreTracked())
+		return;
+	values[0] = Int64GetDatum(ChangesVersion() + 1);
+	(void) StatementExecuteWithArgs(psprintf("UPDATE dms.TrackedChange AS t SET NewKey = k.key"
+											 " FROM dms.Document AS d, (%s) AS k (documentid, key)"
+											 " WHERE k.documentid OPERATOR(pg_catalog.=) d.DocumentId AND " KEPT_SQL, KeyQuerySql(model)),
+									lengthof(types), types, values, false);
+}
+
+/*
+ * Forget the keys that are as they were before; other names of the same values are no
+ * change.  The statement returns the ids of documents whose keys have changed, which are
+ * to get new etags.  Returns how many there are.
+ */
+uint64
+TrackedChangesCompareKeys(void)
+{
+	Oid			types[] = {INT8OID};
+	Datum		values[1];
+
+	if (!ChangesAreTracked())
+		return 0;
+	values[0] = Int64GetDatum(ChangesVersion() + 1);
+	(void) StatementExecuteWithArgs("DELETE FROM dms.TrackedChange AS t USING dms.Document AS d WHERE " KEPT_SQL
+									" AND (t.NewKey IS NULL"
+									" OR t.OldKey::pg_catalog.jsonb OPERATOR(pg_catalog.=) t.NewKey::pg_catalog.jsonb"
+									" OR " VALUES_SQL("t.OldKey") " OPERATOR(pg_catalog.=) " VALUES_SQL("t.NewKey")
+									" OR (t.OldKey IS NULL AND EXISTS (SELECT FROM dms.ReferentialIdentity AS i"
+									" WHERE i.ReferentialId OPERATOR(pg_catalog.=) t.OldReferentialId"
+									" AND i.DocumentId OPERATOR(pg_catalog.=) t.DocumentId)))",
+									lengthof(types), types, values, false);
+	return StatementExecuteWithArgs("SELECT t.DocumentId FROM dms.TrackedChange AS t, dms.Document AS d WHERE " KEPT_SQL,
+									lengthof(types), types, values, false);
+}
+
+/* --- triggers, and age ------------------------------------------------------ */
 
 /*
  * Let deletes be recorded, or not: the trigger exists only while they are, so that

@@ -24,6 +24,11 @@ typedef struct DocumentKey
 extern DocumentKey *TrackedChangesReadKeys(Resource *resource, const int64 *ids, int n, int *found);
 extern void TrackedChangesNoteKeys(Resource *resource, const DocumentKey *before, int nbefore,
 								   const DocumentKey *after, int nafter);
+extern void TrackedChangesNoteRecomputed(Resource *resource, const DocumentKey *before, int nbefore,
+										 const DocumentKey *after, int nafter);
+extern void TrackedChangesKeepKeys(const ResourceModel *model, int32 type_id);
+extern void TrackedChangesRenewKeys(const ResourceModel *model);
+extern uint64 TrackedChangesCompareKeys(void);
 extern void TrackedChangesTrigger(bool tracked);
 extern int64 TrackedChangesPurgeable(int64 highest, Datum older_than);
 extern int64 TrackedChangesPurge(int64 through, int64 max_rows);

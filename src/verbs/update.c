@@ -106,7 +106,7 @@ Rename		(Write *write, DocumentHeader *header, const Closure *closure)
 
 	FAULT_PAUSE("behind_self_lock");
 	FlattenSetIds(write->flat, write->document_id);
-	changes = KeyChangesBegin(closure);
+	changes = KeyChangesBegin(closure->types);
 	MoveIdentity(write);
 	RowsUpdate(write->resource, write->document_id, write->flat, true);
 	EdgesDiff(write->document_id, write->flat);

@@ -336,7 +336,7 @@ RunBatch(Batch *batch)
 	BatchResolveAgain(batch);
 	DropSeeds(batch);
 	FAULT_PAUSE("before_batch_writes");
-	changes = KeyChangesBegin(batch->closure);
+	changes = KeyChangesBegin(batch->closure->types);
 	WriteGuarded(WriteBatch, CurrentDocument, batch);
 	batch->position = -1;
 	written = WrittenIds(batch, &nwritten);
