@@ -117,9 +117,17 @@ AddKeys(StringInfo out, const char *pk, const char *sk)
 	AddText(out, "SK", sk);
 }
 
+/* The account of the last record: those of a page mostly have the same one. */
+typedef struct LastAccount
+{
+	MemoryContext context;		/* outlives the records */
+	int64		document_id;	/* 0: none yet */
+	char	   *urn;
+} LastAccount;
+
 /* Returns the URN of a document's account; NULL if it has none. */
 static char *
-AccountUrn(int64 document_id)
+AccountUrn(int64 document_id, LastAccount *last)
 {
 	int64		account;
 	int			n;
@@ -130,18 +138,23 @@ AccountUrn(int64 document_id)
 	account = AccountsRead(document_id);
 	if (account == 0)
 		return NULL;
-	name = NodesName(&account, 1, &n);
-	return n == 0 ? NULL : NodeUrn(name->type, &name->uuid);
+	if (account != last->document_id)
+	{
+		name = NodesName(&account, 1, &n);
+		last->document_id = account;
+		last->urn = n == 0 ? NULL : MemoryContextStrdup(last->context, NodeUrn(name->type, &name->uuid));
+	}
+	return last->urn;
 }
 
 /* Add the account of one document or, if it has none, of another one; 0 is none. */
 static void
-AddAccount(StringInfo out, int64 document_id, int64 other_id)
+AddAccount(StringInfo out, int64 document_id, int64 other_id, LastAccount *last)
 {
-	char	   *urn = AccountUrn(document_id);
+	char	   *urn = AccountUrn(document_id, last);
 
 	if (urn == NULL && other_id != 0)
-		urn = AccountUrn(other_id);
+		urn = AccountUrn(other_id, last);
 	if (urn != NULL)
 		AddText(out, "_accountUrn", urn);
 }
@@ -166,7 +179,7 @@ AddProperties(StringInfo out, text *body)
 
 /* Write the record of a document; returns NULL if the caller must not see the document. */
 static char *
-ResourceRecord(const pg_uuid_t *uuid)
+ResourceRecord(const pg_uuid_t *uuid, LastAccount *last)
 {
 	ReadResult	result;
 	GraphNode	node;
@@ -197,7 +210,7 @@ ResourceRecord(const pg_uuid_t *uuid)
 	AddTime(&out, "_createdAt", name->created);
 	AddTime(&out, "_updatedAt", ResultTime(0, 1));
 	ResultFree();
-	AddAccount(&out, node.document_id, 0);
+	AddAccount(&out, node.document_id, 0, last);
 	AddProperties(&out, result.body);
 	appendStringInfoChar(&out, '}');
 	return out.data;
@@ -225,7 +238,8 @@ FindEnd(const char *type, const pg_uuid_t *uuid, RecordEnd *end)
 
 /* Write the record of a relation. */
 static char *
-RelationRecord(const RelationKind *kind, const RecordEnd *near_end, const RecordEnd *far_end, TimestampTz created)
+RelationRecord(const RelationKind *kind, const RecordEnd *near_end, const RecordEnd *far_end, TimestampTz created,
+			   LastAccount *last)
 {
 	StringInfoData out;
 
@@ -236,9 +250,9 @@ RelationRecord(const RelationKind *kind, const RecordEnd *near_end, const Record
 	AddText(&out, kind->far_urn, far_end->urn);
 	AddTime(&out, "_createdAt", created);
 	if (kind->near_account)
-		AddAccount(&out, near_end->document_id, far_end->document_id);
+		AddAccount(&out, near_end->document_id, far_end->document_id, last);
 	else
-		AddAccount(&out, far_end->document_id, 0);
+		AddAccount(&out, far_end->document_id, 0, last);
 	appendStringInfoChar(&out, '}');
 	return out.data;
 }
@@ -280,6 +294,41 @@ ReadFarEnds(const FarEndTable *table, int64 near_id, const char *kind, const Rec
 		FarEndsRead(table, &range, KeepFarEnd, list);
 }
 
+/*
+ * What records are written with, one after the other: a context that is reset after
+ * each, because a page may be as long as the caller wants.
+ */
+typedef struct RecordWriter
+{
+	MemoryContext context;
+	MemoryContext saved;
+	LastAccount last;
+} RecordWriter;
+
+/* Start to write records. */
+static void
+WriterInit(RecordWriter *writer)
+{
+	writer->context = AllocSetContextCreate(CurrentMemoryContext, "dms record", ALLOCSET_DEFAULT_SIZES);
+	writer->last = (LastAccount) {.context = CurrentMemoryContext};
+}
+
+/* Start the next record. */
+static void
+WriterBegin(RecordWriter *writer)
+{
+	CHECK_FOR_INTERRUPTS();
+	writer->saved = MemoryContextSwitchTo(writer->context);
+}
+
+/* End it, after the sink has taken it. */
+static void
+WriterEnd(RecordWriter *writer)
+{
+	MemoryContextSwitchTo(writer->saved);
+	MemoryContextReset(writer->context);
+}
+
 /* Give the records of the relations that a document has as the near end. */
 static void
 QueryRelations(const RelationKind *kind, const FarEndTable *table, const char *urn, const RecordQuery *query,
@@ -287,17 +336,20 @@ QueryRelations(const RelationKind *kind, const FarEndTable *table, const char *u
 {
 	RecordEnd	near_end;
 	RelatedList list = {0};
+	RecordWriter writer;
 
 	if (!FindNamed(urn, &near_end))
 		return;
 	ReadFarEnds(table, near_end.document_id, kind->far_key, query, &list);
+	WriterInit(&writer);
 	for (int i = 0; i < list.n; i++)
 	{
 		RecordEnd	far_end;
 
-		CHECK_FOR_INTERRUPTS();
+		WriterBegin(&writer);
 		if (FindEnd(list.documents[i].type, &list.documents[i].uuid, &far_end))
-			sink(state, RelationRecord(kind, &near_end, &far_end, list.documents[i].created));
+			sink(state, RelationRecord(kind, &near_end, &far_end, list.documents[i].created, &writer.last));
+		WriterEnd(&writer);
 	}
 }
 
@@ -317,6 +369,7 @@ QueryParent(const char *urn, const RecordQuery *query, RecordSink sink, void *st
 	RecordEnd	parent;
 	TimestampTz since;
 	NodeName   *name;
+	LastAccount last = {.context = CurrentMemoryContext};
 	int			n;
 
 	if (!FindNamed(urn, &child))
@@ -329,7 +382,7 @@ QueryParent(const char *urn, const RecordQuery *query, RecordSink sink, void *st
 		return;
 	parent.urn = NodeUrn(name->type, &name->uuid);
 	if (query->limit > 0 && IsAskedFor(query, psprintf("%s#%s", parent_child.near_key, parent.urn)))
-		sink(state, RelationRecord(&parent_child, &parent, &child, since));
+		sink(state, RelationRecord(&parent_child, &parent, &child, since, &last));
 }
 
 /* Give the records of the collections that a document is in, by their URNs. */
@@ -339,24 +392,28 @@ QueryCollections(const char *urn, const RecordQuery *query, RecordSink sink, voi
 	RecordEnd	member;
 	RelatedList list = {0};
 	pg_uuid_t	uuid;
+	RecordWriter writer;
 	int64		left = query->limit;
 
 	if (!FindNamed(urn, &member) || !NodeOfUrn(urn, &uuid))
 		return;
 	RelatedCollections(&uuid, &list);
+	WriterInit(&writer);
 	for (int i = 0; i < list.n && left > 0; i++)
 	{
 		RecordEnd	collection;
 		TimestampTz added;
 		bool		conveys;
 
-		CHECK_FOR_INTERRUPTS();
-		if (!FindEnd(list.documents[i].type, &list.documents[i].uuid, &collection) ||
-			!IsAskedFor(query, psprintf("%s#%s", collection_member.near_key, collection.urn)))
-			continue;
-		added = MembersAddedAt(collection.document_id, member.document_id, &conveys);
-		sink(state, RelationRecord(&collection_member, &collection, &member, added));
-		left--;
+		WriterBegin(&writer);
+		if (FindEnd(list.documents[i].type, &list.documents[i].uuid, &collection) &&
+			IsAskedFor(query, psprintf("%s#%s", collection_member.near_key, collection.urn)))
+		{
+			added = MembersAddedAt(collection.document_id, member.document_id, &conveys);
+			sink(state, RelationRecord(&collection_member, &collection, &member, added, &writer.last));
+			left--;
+		}
+		WriterEnd(&writer);
 	}
 }
 
@@ -365,11 +422,12 @@ static void
 QueryResource(const char *urn, const RecordQuery *query, RecordSink sink, void *state)
 {
 	pg_uuid_t	uuid;
+	LastAccount last = {.context = CurrentMemoryContext};
 	char	   *record;
 
 	if (query->limit < 1 || !NodeOfUrn(urn, &uuid))
 		return;
-	record = ResourceRecord(&uuid);
+	record = ResourceRecord(&uuid, &last);
 	if (record != NULL && IsAskedFor(query, psprintf("Resource#%s", urn)))
 		sink(state, record);
 }
@@ -380,18 +438,21 @@ QueryAccount(const char *urn, const RecordQuery *query, RecordSink sink, void *s
 {
 	RecordEnd	account;
 	RelatedList list = {0};
+	RecordWriter writer;
 
 	if (!FindNamed(urn, &account))
 		return;
 	ReadFarEnds(AccountsDocuments(), account.document_id, "", query, &list);
+	WriterInit(&writer);
 	for (int i = 0; i < list.n; i++)
 	{
 		char	   *record;
 
-		CHECK_FOR_INTERRUPTS();
-		record = ResourceRecord(&list.documents[i].uuid);
+		WriterBegin(&writer);
+		record = ResourceRecord(&list.documents[i].uuid, &writer.last);
 		if (record != NULL)
 			sink(state, record);
+		WriterEnd(&writer);
 	}
 }
 
