@@ -32,6 +32,7 @@
 #include "commands/async.h"
 #include "document/changes.h"
 #include "document/documentcache.h"
+#include "document/documentsql.h"
 #include "engine/attempt.h"
 #include "engine/datums.h"
 #include "engine/progress.h"
@@ -118,8 +119,7 @@ static Statement next_changes =
 	.sql = "SELECT j.DocumentId, j.ChangeVersion FROM dms.DocumentChange AS j"
 	" WHERE j.ResourceTypeId OPERATOR(pg_catalog.=) $1"
 	" AND (j.ChangeVersion, j.DocumentId) OPERATOR(pg_catalog.>) ($2, $3)"
-	" AND EXISTS (SELECT FROM dms.Document AS d WHERE d.DocumentId OPERATOR(pg_catalog.=) j.DocumentId"
-	" AND d.Etag OPERATOR(pg_catalog.=) j.Etag)"
+	" AND " DOCUMENT_IS_CURRENT_SQL("j")
 	" AND NOT EXISTS (SELECT FROM dms.ProjectionFailure AS f WHERE f.Consumer::pg_catalog.text OPERATOR(pg_catalog.=) 'cache'"
 	" AND f.DocumentId OPERATOR(pg_catalog.=) j.DocumentId AND f.Etag OPERATOR(pg_catalog.=) j.Etag"
 	" AND f.NextAttemptAt OPERATOR(pg_catalog.>) pg_catalog.clock_timestamp())"
@@ -132,7 +132,7 @@ static Statement next_changes =
 static Statement next_documents =
 {
 	.sql = "SELECT d.DocumentId, d.ProjectName::pg_catalog.text, d.ResourceName::pg_catalog.text"
-	" FROM dms.Document AS d WHERE d.DocumentId OPERATOR(pg_catalog.>) $1 ORDER BY d.DocumentId LIMIT $2",
+	" FROM " DOCUMENTS_SQL("d") " WHERE d.DocumentId OPERATOR(pg_catalog.>) $1 ORDER BY d.DocumentId LIMIT $2",
 	.nargs = 2,
 	.argtypes = int8_types,
 	.ordered = true,
@@ -141,7 +141,7 @@ static Statement next_documents =
 static Statement failed_documents =
 {
 	.sql = "SELECT d.DocumentId, d.ProjectName::pg_catalog.text, d.ResourceName::pg_catalog.text"
-	" FROM dms.ProjectionFailure AS f JOIN dms.Document AS d ON d.DocumentId OPERATOR(pg_catalog.=) f.DocumentId"
+	" FROM dms.ProjectionFailure AS f" DOCUMENT_JOIN_SQL("d", "f.DocumentId")
 	" WHERE f.Consumer::pg_catalog.text OPERATOR(pg_catalog.=) 'cache'"
 	" AND f.NextAttemptAt OPERATOR(pg_catalog.<=) pg_catalog.clock_timestamp() ORDER BY d.DocumentId LIMIT $1",
 	.nargs = 1,
@@ -153,9 +153,9 @@ static Statement forget_failures =
 {
 	.sql = "DELETE FROM dms.ProjectionFailure AS f WHERE f.Consumer::pg_catalog.text OPERATOR(pg_catalog.=) 'cache'"
 	" AND (f.DocumentId OPERATOR(pg_catalog.=) ANY ($1) AND EXISTS (SELECT FROM dms.DocumentCache AS c"
-	" JOIN dms.Document AS d ON d.DocumentId OPERATOR(pg_catalog.=) c.DocumentId AND d.Etag OPERATOR(pg_catalog.=) c.Etag"
+	DOCUMENT_JOIN_CURRENT_SQL("d", "c")
 	" WHERE c.DocumentId OPERATOR(pg_catalog.=) f.DocumentId AND c.ComputedAt OPERATOR(pg_catalog.>=) $2)"
-	" OR NOT EXISTS (SELECT FROM dms.Document AS d WHERE d.DocumentId OPERATOR(pg_catalog.=) f.DocumentId))",
+	" OR NOT " DOCUMENT_EXISTS_SQL("f.DocumentId") ")",
 	.nargs = lengthof(ids_types),
 	.argtypes = ids_types,
 };
@@ -166,12 +166,12 @@ static Statement note_failure =
 	.sql = "INSERT INTO dms.ProjectionFailure AS f (Consumer, DocumentId, Etag, Attempts, NextAttemptAt, SqlState, Message)"
 	" SELECT 'cache', d.DocumentId, d.Etag, 1, pg_catalog.clock_timestamp()"
 	" OPERATOR(pg_catalog.+) pg_catalog.make_interval(secs => $2), $3, $4"
-	" FROM dms.Document AS d WHERE d.DocumentId OPERATOR(pg_catalog.=) $1"
+	" FROM " DOCUMENTS_SQL("d") " WHERE d.DocumentId OPERATOR(pg_catalog.=) $1"
 	" ON CONFLICT (Consumer, DocumentId) DO UPDATE SET Etag = EXCLUDED.Etag,"
 	" Attempts = f.Attempts OPERATOR(pg_catalog.+) 1, SqlState = EXCLUDED.SqlState, Message = EXCLUDED.Message,"
 	" NextAttemptAt = pg_catalog.clock_timestamp() OPERATOR(pg_catalog.+) pg_catalog.make_interval("
 	"secs => LEAST($2 OPERATOR(pg_catalog.*) pg_catalog.power($5, LEAST(f.Attempts, 10)), $6))"
-	" RETURNING f.Attempts, (SELECT d.DocumentUuid FROM dms.Document AS d WHERE d.DocumentId OPERATOR(pg_catalog.=) f.DocumentId)",
+	" RETURNING f.Attempts, (SELECT d.DocumentUuid FROM " DOCUMENTS_SQL("d") " WHERE d.DocumentId OPERATOR(pg_catalog.=) f.DocumentId)",
 	.nargs = lengthof(failure_types),
 	.argtypes = failure_types,
 };

@@ -19,6 +19,7 @@
 #include "base/uuid.h"
 #include "catalog/pg_type.h"
 #include "document/documentcache.h"
+#include "document/documentsql.h"
 #include "engine/datums.h"
 #include "engine/result.h"
 #include "engine/session.h"
@@ -53,7 +54,7 @@ static const Oid uuids_types[] = {UUIDARRAYOID};
 
 #define FIND_SQL \
 	"SELECT d.DocumentId, d.DocumentUuid, d.ProjectName::pg_catalog.text, d.ResourceName::pg_catalog.text" \
-	" FROM dms.Document AS d WHERE d.DocumentUuid OPERATOR(pg_catalog.=) ANY ($1)" \
+	" FROM " DOCUMENTS_SQL("d") " WHERE d.DocumentUuid OPERATOR(pg_catalog.=) ANY ($1)" \
 	" ORDER BY d.ProjectName, d.ResourceName, d.DocumentId"
 
 static Statement keep_documents =

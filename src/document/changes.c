@@ -36,6 +36,7 @@
 #include "catalog/pg_type.h"
 #include "common/int.h"
 #include "document/changes.h"
+#include "document/documentsql.h"
 #include "engine/keywrite.h"
 #include "engine/progress.h"
 #include "engine/result.h"
@@ -367,9 +368,7 @@ ChangesFill(void)
 	Datum		values[] = {Int64GetDatum(ChangesVersion())};
 
 	return (int64) StatementExecuteWithArgs("INSERT INTO dms.DocumentChange (ResourceTypeId, ChangeVersion, DocumentId, Etag)"
-											" SELECT t.ResourceTypeId, $1, d.DocumentId, d.Etag FROM dms.Document AS d"
-											" JOIN dms.ResourceType AS t ON t.ProjectName OPERATOR(pg_catalog.=) d.ProjectName"
-											" AND t.ResourceName OPERATOR(pg_catalog.=) d.ResourceName"
+											" SELECT t.ResourceTypeId, $1, d.DocumentId, d.Etag FROM " DOCUMENTS_WITH_TYPES_SQL
 											" ORDER BY t.ResourceTypeId, d.DocumentId",
 											lengthof(types), types, values, false);
 }
@@ -399,9 +398,7 @@ ChangesMove(int32 from_type, int32 to_type)
 	(void) StatementExecuteWithArgs("UPDATE dms.TrackedChange SET ResourceTypeId = $2"
 									" WHERE ResourceTypeId OPERATOR(pg_catalog.=) $1", 2, types, values, false);
 	(void) StatementExecuteWithArgs("INSERT INTO dms.DocumentChange (ResourceTypeId, ChangeVersion, DocumentId, Etag)"
-									" SELECT $2, $3, d.DocumentId, d.Etag FROM dms.Document AS d"
-									" JOIN dms.ResourceType AS t ON t.ProjectName OPERATOR(pg_catalog.=) d.ProjectName"
-									" AND t.ResourceName OPERATOR(pg_catalog.=) d.ResourceName"
+									" SELECT $2, $3, d.DocumentId, d.Etag FROM " DOCUMENTS_WITH_TYPES_SQL
 									" WHERE t.ResourceTypeId OPERATOR(pg_catalog.=) $2 AND $1 IS NOT NULL"
 									" ON CONFLICT DO NOTHING", lengthof(types), types, values, false);
 }
@@ -417,8 +414,7 @@ ChangesMove(int32 from_type, int32 to_type)
 static const Oid compact_types[] = {TIDOID, TIDOID};
 static Statement compact =
 {
-	.sql = COMPACT_SQL("NOT EXISTS (SELECT FROM dms.Document AS d WHERE d.DocumentId OPERATOR(pg_catalog.=) j.DocumentId"
-					   " AND d.Etag OPERATOR(pg_catalog.=) j.Etag)"),
+	.sql = COMPACT_SQL("NOT " DOCUMENT_IS_CURRENT_SQL("j")),
 	.nargs = lengthof(compact_types),
 	.argtypes = compact_types,
 };

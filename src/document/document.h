@@ -9,6 +9,7 @@
 
 #include "datatype/timestamp.h"
 #include "document/changes.h"
+#include "document/documentsql.h"
 #include "model/modelcache.h"
 #include "utils/uuid.h"
 
@@ -39,7 +40,7 @@ typedef struct FoundDocument
 	" Etag, LastModifiedAt)"
 
 /* The start of a query for the ids of documents, to be followed by a condition on d. */
-#define DOCUMENT_IDS_SQL "SELECT d.DocumentId FROM dms.Document AS d WHERE "
+#define DOCUMENT_IDS_SQL "SELECT d.DocumentId FROM " DOCUMENTS_SQL("d") " WHERE "
 
 extern void DocumentHeaderFromRow(const Datum *values, DocumentHeader *header);
 extern void DocumentHeaderToRow(const DocumentHeader *header, StoredRows *rows);

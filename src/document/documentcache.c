@@ -26,6 +26,7 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
 #include "document/documentcache.h"
+#include "document/documentsql.h"
 #include "document/reconstitute.h"
 #include "document/storedpage.h"
 #include "engine/datums.h"
@@ -94,7 +95,7 @@ static Statement save_any =
 static const Oid stale_types[] = {INT8ARRAYOID, TIMESTAMPTZOID};
 static Statement find_stale =
 {
-	.sql = "SELECT d.DocumentId, c.DocumentId IS NULL FROM dms.Document AS d"
+	.sql = "SELECT d.DocumentId, c.DocumentId IS NULL FROM " DOCUMENTS_SQL("d")
 	" LEFT JOIN dms.DocumentCache AS c ON c.DocumentId OPERATOR(pg_catalog.=) d.DocumentId"
 	" WHERE d.DocumentId OPERATOR(pg_catalog.=) ANY ($1) AND (c.DocumentId IS NULL"
 	" OR c.Etag OPERATOR(pg_catalog.<>) d.Etag OR c.ComputedAt OPERATOR(pg_catalog.<) $2) ORDER BY d.DocumentId",
@@ -103,7 +104,7 @@ static Statement find_stale =
 };
 
 #define KEEP_SQL(lock) \
-	"SELECT d.DocumentId FROM dms.Document AS d WHERE d.DocumentId OPERATOR(pg_catalog.=) ANY ($1)" \
+	"SELECT d.DocumentId FROM " DOCUMENTS_SQL("d") " WHERE d.DocumentId OPERATOR(pg_catalog.=) ANY ($1)" \
 	" AND NOT EXISTS (SELECT FROM dms.DocumentCache AS c WHERE c.DocumentId OPERATOR(pg_catalog.=) d.DocumentId)" \
 	" ORDER BY d.DocumentId FOR " lock " OF d SKIP LOCKED"
 
@@ -128,7 +129,7 @@ static Statement sweep =
 {
 	.sql = "DELETE FROM dms.DocumentCache AS c WHERE c.DocumentId OPERATOR(pg_catalog.>) $1"
 	" AND c.DocumentId OPERATOR(pg_catalog.<=) $2"
-	" AND NOT EXISTS (SELECT FROM dms.Document AS d WHERE d.DocumentId OPERATOR(pg_catalog.=) c.DocumentId)",
+	" AND NOT " DOCUMENT_EXISTS_SQL("c.DocumentId"),
 	.nargs = lengthof(range_types),
 	.argtypes = range_types,
 };
@@ -138,7 +139,7 @@ static Statement sweep_deleted =
 	.sql = "DELETE FROM dms.DocumentCache AS c USING dms.ResourceType AS t, dms.TrackedChange AS k"
 	" WHERE k.ResourceTypeId OPERATOR(pg_catalog.=) t.ResourceTypeId AND k.ChangeVersion OPERATOR(pg_catalog.>=) $1"
 	" AND k.Kind OPERATOR(pg_catalog.=) 'D'::pg_catalog.\"char\" AND c.DocumentId OPERATOR(pg_catalog.=) k.DocumentId"
-	" AND NOT EXISTS (SELECT FROM dms.Document AS d WHERE d.DocumentId OPERATOR(pg_catalog.=) c.DocumentId)",
+	" AND NOT " DOCUMENT_EXISTS_SQL("c.DocumentId"),
 	.nargs = 1,
 	.argtypes = range_types,
 };

@@ -11,6 +11,7 @@
 #include "access/xact.h"
 #include "base/faults.h"
 #include "catalog/pg_type.h"
+#include "document/documentsql.h"
 #include "document/edges.h"
 #include "engine/keyscan.h"
 #include "engine/result.h"
@@ -82,9 +83,9 @@ static Statement find_referencing =
 {
 	.sql = "SELECT p.DocumentUuid, p.ProjectName::pg_catalog.text, p.ResourceName::pg_catalog.text,"
 	" s.EdgeSourceKey::pg_catalog.text"
-	" FROM dms.Document AS c"
+	" FROM " DOCUMENTS_SQL("c")
 	" JOIN dms.ReferenceEdge AS e ON e.ChildDocumentId OPERATOR(pg_catalog.=) c.DocumentId"
-	" JOIN dms.Document AS p ON p.DocumentId OPERATOR(pg_catalog.=) e.ParentDocumentId"
+	DOCUMENT_JOIN_SQL("p", "e.ParentDocumentId")
 	" JOIN dms.EdgeSource AS s ON s.EdgeSourceId OPERATOR(pg_catalog.=) e.EdgeSourceId"
 	" WHERE c.DocumentUuid OPERATOR(pg_catalog.=) $1"
 	" ORDER BY p.ProjectName COLLATE pg_catalog.\"C\", p.ResourceName COLLATE pg_catalog.\"C\","
@@ -95,8 +96,7 @@ static Statement find_referencing =
 
 /* Run by dms.rebuild_edges(), which has a search_path of its own. */
 static Statement delete_orphans = {
-	.sql = "DELETE FROM dms.ReferenceEdge AS e WHERE NOT EXISTS"
-	" (SELECT FROM dms.Document AS d WHERE d.DocumentId = e.ParentDocumentId)",
+	.sql = "DELETE FROM dms.ReferenceEdge AS e WHERE NOT " DOCUMENT_EXISTS_SQL("e.ParentDocumentId"),
 };
 
 /* Order edges as the primary key does. */

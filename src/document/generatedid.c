@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "base/uuid.h"
+#include "document/documentsql.h"
 #include "document/generatedid.h"
 #include "engine/result.h"
 #include "engine/statement.h"
@@ -71,7 +72,7 @@ GeneratedIdFindOthers(const ResourceModel *model, int column, Problem *problem)
 	const TableModel *root = &model->tables[0];
 	const char *name = quote_identifier(root->columns[column].name);
 	const char *sql = psprintf("SELECT t.%s::pg_catalog.text FROM %s AS t"
-							   " JOIN dms.Document AS d ON d.DocumentId OPERATOR(pg_catalog.=) t.%s"
+							   DOCUMENT_JOIN_SQL("d", "t.%s")
 							   " WHERE t.%s::pg_catalog.text OPERATOR(pg_catalog.<>) d.DocumentUuid::pg_catalog.text"
 							   " ORDER BY t.%s LIMIT %d", name, quote_qualified_identifier(root->schema, root->name),
 							   quote_identifier(root->columns[0].name), name, quote_identifier(root->columns[0].name),

@@ -25,6 +25,7 @@
 #include "base/ids.h"
 #include "catalog/pg_type.h"
 #include "commands/trigger.h"
+#include "document/documentsql.h"
 #include "document/history.h"
 #include "document/jobs.h"
 #include "document/reconstitute.h"
@@ -184,7 +185,7 @@ static Statement purge_before =
 static Statement erase =
 {
 	.sql = "DELETE FROM dms.DocumentVersion AS v WHERE v.DocumentUuid OPERATOR(pg_catalog.=) $1"
-	" AND NOT EXISTS (SELECT FROM dms.Document AS d WHERE d.DocumentUuid OPERATOR(pg_catalog.=) v.DocumentUuid"
+	" AND NOT EXISTS (SELECT FROM " DOCUMENTS_SQL("d") " WHERE d.DocumentUuid OPERATOR(pg_catalog.=) v.DocumentUuid"
 	" AND v.VersionNumber OPERATOR(pg_catalog.>=) d.Etag)",
 	.nargs = 1,
 	.argtypes = uuid_types,
@@ -686,9 +687,8 @@ HistoryDdl(int32 type_id, bool kept)
 	bool		exists = OidIsValid(get_trigger_oid(StoreTable(STORE_DOCUMENT), TRIGGER, true));
 
 	if (kept && !exists)
-		return list_make1("CREATE TRIGGER " TRIGGER " AFTER DELETE ON dms.Document REFERENCING OLD TABLE AS gone"
-						  " FOR EACH STATEMENT EXECUTE FUNCTION dms." TRIGGER "()");
+		return list_make1(DOCUMENT_TRIGGER_SQL(TRIGGER));
 	if (!kept && exists && !ResourceTypesHaveHistory(type_id))
-		return list_make1("DROP TRIGGER " TRIGGER " ON dms.Document");
+		return list_make1(DOCUMENT_NO_TRIGGER_SQL(TRIGGER));
 	return NIL;
 }

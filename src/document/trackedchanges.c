@@ -18,6 +18,7 @@
 #include "commands/trigger.h"
 #include "document/changes.h"
 #include "document/document.h"
+#include "document/documentsql.h"
 #include "document/trackedchanges.h"
 #include "engine/attempt.h"
 #include "engine/datums.h"
@@ -389,10 +390,9 @@ TrackedChangesTrigger(bool tracked)
 	bool		exists = OidIsValid(get_trigger_oid(StoreTable(STORE_DOCUMENT), "change_tracking", true));
 
 	if (exists && !tracked)
-		StatementExecute("DROP TRIGGER change_tracking ON dms.Document");
+		StatementExecute(DOCUMENT_NO_TRIGGER_SQL("change_tracking"));
 	if (tracked && !exists)
-		StatementExecute("CREATE TRIGGER change_tracking AFTER DELETE ON dms.Document REFERENCING OLD TABLE AS gone"
-						 " FOR EACH STATEMENT EXECUTE FUNCTION dms.change_tracking()");
+		StatementExecute(DOCUMENT_TRIGGER_SQL("change_tracking"));
 }
 
 /*

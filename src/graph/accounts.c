@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
+#include "document/documentsql.h"
 #include "engine/datums.h"
 #include "engine/keyscan.h"
 #include "engine/statement.h"
@@ -19,8 +20,7 @@ static Statement set_account =
 {
 	.sql = "INSERT INTO dms.DocumentAccount AS a (DocumentId, AccountId, ResourceTypeId, DocumentUuid)"
 	" SELECT d.DocumentId, $2, t.ResourceTypeId, d.DocumentUuid"
-	" FROM dms.Document AS d JOIN dms.ResourceType AS t"
-	" ON t.ProjectName OPERATOR(pg_catalog.=) d.ProjectName AND t.ResourceName OPERATOR(pg_catalog.=) d.ResourceName"
+	" FROM " DOCUMENTS_WITH_TYPES_SQL
 	" WHERE d.DocumentId OPERATOR(pg_catalog.=) ANY ($1) ORDER BY d.DocumentId"
 	" ON CONFLICT (DocumentId) DO UPDATE SET AccountId = EXCLUDED.AccountId"
 	" WHERE a.AccountId OPERATOR(pg_catalog.<>) EXCLUDED.AccountId",
@@ -52,7 +52,7 @@ static KeyedTable documents_of_accounts =
 /* The time is that of the document, which the row does not have. */
 static FarEndTable documents = FAR_END_TABLE("dms.DocumentAccount", "AccountId", "ResourceTypeId", "DocumentUuid",
 											 "d.CreatedAt",
-											 " JOIN dms.Document AS d ON d.DocumentId OPERATOR(pg_catalog.=) r.DocumentId");
+											 DOCUMENT_JOIN_SQL("d", "r.DocumentId"));
 
 /* Returns the account of a document, in the active snapshot; 0 if it has none. */
 int64

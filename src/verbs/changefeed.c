@@ -20,6 +20,7 @@
 #include "base/report.h"
 #include "catalog/pg_type.h"
 #include "document/changes.h"
+#include "document/documentsql.h"
 #include "document/rowtables.h"
 #include "document/storedpage.h"
 #include "document/reconstitute.h"
@@ -72,8 +73,7 @@ static Statement read_keys =
 
 static Statement read_deletes =
 {
-	.sql = TRACKED_SQL "'D' AND NOT EXISTS (SELECT FROM dms.Document AS d"
-	" WHERE d.DocumentUuid OPERATOR(pg_catalog.=) t.DocumentUuid)" IN_ORDER_SQL,
+	.sql = TRACKED_SQL "'D' AND NOT " DOCUMENT_HAS_UUID_SQL("t.DocumentUuid") IN_ORDER_SQL,
 	.nargs = lengthof(chunk_types),
 	.argtypes = chunk_types,
 	.ordered = true,

@@ -16,6 +16,7 @@
 #include "base/report.h"
 #include "catalog/pg_type.h"
 #include "document/changes.h"
+#include "document/documentsql.h"
 #include "document/reconstitute.h"
 #include "document/storedpage.h"
 #include "engine/result.h"
@@ -52,7 +53,7 @@ static const Oid window_types[] = {INT4OID, INT8OID, INT8OID, INT8OID, INT8OID};
 	" AND COALESCE((SELECT k.ChangeVersion FROM dms.TrackedChange AS k" \
 	" WHERE k.DocumentId OPERATOR(pg_catalog.=) i.DocumentId AND k.Kind::pg_catalog.text OPERATOR(pg_catalog.=) 'K'" \
 	" ORDER BY k.Etag DESC LIMIT 1), 0) OPERATOR(pg_catalog.<=) $3)" \
-	" AND NOT EXISTS (SELECT FROM dms.Document AS d WHERE d.DocumentUuid OPERATOR(pg_catalog.=) t.DocumentUuid)"
+	" AND NOT " DOCUMENT_HAS_UUID_SQL("t.DocumentUuid")
 #define DELETED_PAGE_SQL(suppressed) \
 	"SELECT t.DocumentUuid, t.ChangeVersion, t.OldKey::pg_catalog.text, NULL::pg_catalog.text" DELETED_SQL suppressed \
 	" ORDER BY t.ChangeVersion, t.DocumentId LIMIT $4 OFFSET $5"
@@ -123,8 +124,7 @@ static const Oid page_types[] = {INT4OID, INT8OID, INT8OID, INT8OID, INT8OID};
 
 static Statement find_changed =
 {
-	.sql = "SELECT j.ChangeVersion, j.DocumentId FROM dms.DocumentChange AS j JOIN dms.Document AS d"
-	" ON d.DocumentId OPERATOR(pg_catalog.=) j.DocumentId AND d.Etag OPERATOR(pg_catalog.=) j.Etag"
+	.sql = "SELECT j.ChangeVersion, j.DocumentId FROM dms.DocumentChange AS j" DOCUMENT_JOIN_CURRENT_SQL("d", "j")
 	" WHERE j.ResourceTypeId OPERATOR(pg_catalog.=) $1"
 	" AND ROW (j.ChangeVersion, j.DocumentId) OPERATOR(pg_catalog.>) ROW ($2, $3)"
 	" AND j.ChangeVersion OPERATOR(pg_catalog.<=) $4"

@@ -19,6 +19,7 @@
 #include "catalog/pg_type.h"
 #include "common/int.h"
 #include "document/document.h"
+#include "document/documentsql.h"
 #include "engine/datums.h"
 #include "engine/store.h"
 #include "miscadmin.h"
@@ -363,7 +364,7 @@ AddChanges(QuerySql *sql, int32 type_id, const ChangeRange *range)
 		ShowsAllRows(&sql->terms->model->tables[0]);
 	initStringInfo(&out);
 	if (sql->without_root)
-		appendStringInfoString(&out, "dms.Document AS r JOIN dms.DocumentChange AS c ON c.documentid" EQUALS "r.documentid"
+		appendStringInfoString(&out, DOCUMENTS_SQL("r") " JOIN dms.DocumentChange AS c ON c.documentid" EQUALS "r.documentid"
 							   " AND c.etag" EQUALS "r.etag");
 	else
 		appendStringInfoString(&out, " JOIN dms.DocumentChange AS c ON c.documentid" EQUALS "r.documentid");
@@ -373,7 +374,7 @@ AddChanges(QuerySql *sql, int32 type_id, const ChangeRange *range)
 	if (range->has_max)
 		appendStringInfo(&out, " AND c.changeversion OPERATOR(pg_catalog.<=) $%d", AddArg(sql, Int64GetDatum(range->max), INT8OID));
 	if (!sql->without_root)
-		appendStringInfoString(&out, " JOIN dms.Document AS e ON e.documentid" EQUALS "c.documentid AND e.etag" EQUALS "c.etag");
+		appendStringInfoString(&out, DOCUMENT_JOIN_CURRENT_SQL("e", "c"));
 	sql->changes = out.data;
 }
 

@@ -25,6 +25,7 @@
 #include "base/uuid.h"
 #include "catalog/pg_type.h"
 #include "document/document.h"
+#include "document/documentsql.h"
 #include "engine/result.h"
 #include "engine/session.h"
 #include "engine/store.h"
@@ -83,7 +84,7 @@ static Statement read_versions =
 	" WHERE v.first OPERATOR(pg_catalog.<=) (SELECT pg_catalog.min(o.EffectiveSchemaId) FROM dms.SchemaComponent AS o"
 	" WHERE o.ProjectName OPERATOR(pg_catalog.=) d.ProjectName"
 	" AND o.ProjectVersion OPERATOR(pg_catalog.=) d.ResourceVersion))"
-	" FROM dms.Document AS d WHERE d.DocumentId OPERATOR(pg_catalog.=) $1",
+	" FROM " DOCUMENTS_SQL("d") " WHERE d.DocumentId OPERATOR(pg_catalog.=) $1",
 	.nargs = lengthof(version_args),
 	.argtypes = version_args,
 };

@@ -12,6 +12,7 @@
 #include "base/uuid.h"
 #include "cascade/identitylocks.h"
 #include "catalog/pg_type.h"
+#include "document/documentsql.h"
 #include "engine/result.h"
 #include "engine/session.h"
 #include "engine/snapshot.h"
@@ -243,7 +244,7 @@ ReadDeclared(const Resource *resource, int column, const char *value, UniqueKeyR
 	if (!TakeValue(value, type, &values[0]))
 		return false;
 	found = StatementExecuteWithArgs(psprintf("SELECT d.DocumentId, d.CreatedAt, d.LastModifiedAt FROM %s AS r"
-											  " JOIN dms.Document AS d ON d.DocumentId OPERATOR(pg_catalog.=) r.%s"
+											  DOCUMENT_JOIN_SQL("d", "r.%s")
 											  " WHERE r.%s OPERATOR(pg_catalog.=) $1",
 											  quote_qualified_identifier(root->schema, root->name),
 											  quote_identifier(root->columns[0].name),
@@ -298,7 +299,7 @@ ListDeclared(const Resource *resource, int column, const char *from, int limit, 
 	Datum		values[] = {CStringGetTextDatum(from), Int32GetDatum(limit)};
 
 	*n = (int) StatementExecuteWithArgs(psprintf("SELECT d.DocumentId, d.CreatedAt, d.LastModifiedAt, %s FROM %s AS r"
-												 " JOIN dms.Document AS d ON d.DocumentId OPERATOR(pg_catalog.=) r.%s"
+												 DOCUMENT_JOIN_SQL("d", "r.%s")
 												 " WHERE %s COLLATE pg_catalog.\"C\" OPERATOR(pg_catalog.>=) $1"
 												 " ORDER BY %s COLLATE pg_catalog.\"C\" LIMIT $2",
 												 value, quote_qualified_identifier(root->schema, root->name),
