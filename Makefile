@@ -80,7 +80,7 @@ $(shell mkdir -p $(sort $(dir $(OBJS))))
 # In reading order: later tests use features that earlier ones introduce.
 REGRESS = extension uuid lowercase deploy mapping introspection deploy_refusals store indexes protocol
 REGRESS += write write_validation write_references write_identity write_many cascade audit migrate migrate_losses migrate_extensions roles configure configure_resource
-REGRESS += direct_access direct_constraints hostile hostile_tables contradictions
+REGRESS += direct_access direct_constraints hostile hostile_tables hostile_modules contradictions
 REGRESS += read kept cache publish query query_changes changes digests history history_rights jobs diffs argument_types requests row_security idempotency relations request_versions request_relations request_changes search generated_id
 REGRESS += graph_options single_table
 

@@ -15,32 +15,12 @@ CREATE EXTENSION dms;
 SELECT length(dms.deploy_schema(:'schema')) AS deployed;
 SELECT count(dms.configure_resource('Cascade', resource, '{"history": true, "retainVersions": 1}')) AS with_history
 FROM unnest(ARRAY['School', 'Session', 'Note']) AS resource;
-CREATE SCHEMA impostor;
-
--- Returns an id when it is first called for it, and another one the next time,
--- so that the rows of a view do not satisfy the condition that it was filtered
--- by.
-CREATE FUNCTION impostor.lie(id bigint) RETURNS bigint LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-	IF current_setting('impostor.last', true) = id::text THEN
-		PERFORM set_config('impostor.last', '', false);
-		RETURN id + 1000003;
-	END IF;
-	PERFORM set_config('impostor.last', id::text, false);
-	RETURN id;
-END $$;
-CREATE FUNCTION impostor.lie(id uuid) RETURNS uuid LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-	IF current_setting('impostor.last', true) = id::text THEN
-		PERFORM set_config('impostor.last', '', false);
-		RETURN 'ffffffff-ffff-ffff-ffff-ffffffffffff';
-	END IF;
-	PERFORM set_config('impostor.last', id::text, false);
-	RETURN id;
-END $$;
+\set impostor :directory /test/attack/lib/impostor.sql
+\set ECHO none
+\i :impostor
+\set ECHO all
 
 -- Some documents of all kinds, and the calls to be made.
-CREATE TABLE impostor.call (n integer GENERATED ALWAYS AS IDENTITY, statement text);
 DO $$
 DECLARE
 	school dms.write_result := dms.upsert_document('Cascade', 'School', '{"schoolId": 11, "name": "East"}');
@@ -124,92 +104,7 @@ BEGIN
 	(format('SELECT dms.delete_document(%L)', school.document_uuid));
 END $$;
 
--- Makes all calls, rolling back each, and returns those that raise an
--- unexpected error: neither data corruption nor an invalid argument.
-CREATE FUNCTION impostor.make_calls(OUT answered integer, OUT refused integer, OUT unfair text) LANGUAGE plpgsql AS $$
-DECLARE
-	call record;
-BEGIN
-	answered := 0;
-	refused := 0;
-	FOR call IN SELECT c.statement FROM impostor.call AS c ORDER BY c.n LOOP
-		BEGIN
-			PERFORM set_config('impostor.last', '', false);
-			EXECUTE call.statement;
-			RAISE SQLSTATE 'ZZZZZ';
-		EXCEPTION
-			WHEN SQLSTATE 'ZZZZZ' THEN
-				answered := answered + 1;
-			WHEN OTHERS THEN
-				refused := refused + 1;
-				IF SQLSTATE NOT IN ('XX001', '40001', '0A000') AND left(SQLSTATE, 2) NOT IN ('22', '23', '42', '55', 'ZD') THEN
-					unfair := concat_ws(' ', unfair, SQLSTATE, SQLERRM, 'in', call.statement);
-				END IF;
-		END;
-	END LOOP;
-END $$;
 SELECT answered > 30 AS answered, refused, unfair FROM impostor.make_calls();
-
--- The tables of the store, and the replacements of each, to be rolled back.
-CREATE FUNCTION impostor.columns(relation regclass, changed name, instead text) RETURNS text LANGUAGE sql STABLE
-RETURN (SELECT string_agg(CASE WHEN a.attname = changed THEN format('%s AS %I', replace(instead, '?', format('t.%I', a.attname)), a.attname)
-		ELSE format('t.%I', a.attname) END, ', ' ORDER BY a.attnum)
-	FROM pg_attribute AS a WHERE a.attrelid = relation AND a.attnum > 0 AND NOT a.attisdropped);
-
-CREATE FUNCTION impostor.replace_by(relation regclass, query text, OUT answered integer, OUT refused integer, OUT unfair text)
-LANGUAGE plpgsql AS $$
-DECLARE
-	place text := relation::text;
-BEGIN
-	EXECUTE format('ALTER TABLE %s RENAME TO hidden', relation);
-	EXECUTE format('CREATE VIEW %s AS %s', place, replace(query, '@', relation::text));
-	SELECT * INTO answered, refused, unfair FROM impostor.make_calls();
-	RAISE SQLSTATE 'ZZZZZ';
-EXCEPTION WHEN SQLSTATE 'ZZZZZ' THEN
-	NULL;
-END $$;
-
-CREATE FUNCTION impostor.inherit(relation regclass, OUT answered integer, OUT refused integer, OUT unfair text)
-LANGUAGE plpgsql AS $$
-BEGIN
-	EXECUTE format('CREATE TABLE impostor.child () INHERITS (%s)', relation);
-	EXECUTE format('INSERT INTO impostor.child SELECT * FROM ONLY %s', relation);
-	SELECT * INTO answered, refused, unfair FROM impostor.make_calls();
-	RAISE SQLSTATE 'ZZZZZ';
-EXCEPTION WHEN SQLSTATE 'ZZZZZ' THEN
-	NULL;
-END $$;
-
--- Without its constraints, a table can contain NULL in any column.
-CREATE FUNCTION impostor.lose_value(relation regclass, changed name, OUT answered integer, OUT refused integer, OUT unfair text)
-LANGUAGE plpgsql AS $$
-DECLARE
-	c record;
-BEGIN
-	FOR c IN SELECT conname, conrelid::regclass AS owner FROM pg_constraint
-		WHERE relation IN (conrelid, confrelid) AND contype IN ('p', 'u', 'f', 'c') ORDER BY contype <> 'f'
-	LOOP
-		EXECUTE format('ALTER TABLE %s DROP CONSTRAINT IF EXISTS %I CASCADE', c.owner, c.conname);
-	END LOOP;
-	IF (SELECT attidentity FROM pg_attribute WHERE attrelid = relation AND attname = changed) <> '' THEN
-		EXECUTE format('ALTER TABLE %s ALTER %I DROP IDENTITY', relation, changed);
-	END IF;
-	EXECUTE format('ALTER TABLE %s ALTER %I DROP NOT NULL', relation, changed);
-	EXECUTE format('ALTER TABLE %s DISABLE TRIGGER USER', relation);
-	EXECUTE format('UPDATE %s SET %I = NULL', relation, changed);
-	SELECT * INTO answered, refused, unfair FROM impostor.make_calls();
-	RAISE SQLSTATE 'ZZZZZ';
-EXCEPTION WHEN SQLSTATE 'ZZZZZ' THEN
-	NULL;
-END $$;
-
-CREATE VIEW impostor.tables AS
-SELECT c.oid::regclass AS relation FROM pg_class AS c
-WHERE c.relnamespace IN ('dms'::regnamespace, 'cascade'::regnamespace) AND c.relkind = 'r';
-CREATE VIEW impostor.columns AS
-SELECT t.relation, a.attname, a.atttypid, format_type(a.atttypid, a.atttypmod) AS type
-FROM impostor.tables AS t JOIN pg_attribute AS a ON a.attrelid = t.relation
-WHERE a.attnum > 0 AND NOT a.attisdropped;
 
 -- Ids that were not asked for.
 SELECT count(*) AS tried, bool_or(r.refused > 10) AS noticed, string_agg(r.unfair, E'\n') AS unfair

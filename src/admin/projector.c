@@ -403,9 +403,8 @@ ProjectDocuments(const char *project, const char *name, int64 *ids, int n, const
 	if (resource == NULL || n == 0)
 		return 0;
 	n = IdsSort(ids, n);
-	busy = palloc(sizeof(int64) * n);
 	ProgressReport("projecting %d documents of %s.%s%s", n, project, name, place);
-	stale = DocumentCacheStale(ids, n, &nstale, busy, &nbusy);
+	stale = DocumentCacheStale(ids, n, &nstale, &busy, &nbusy);
 	written = ProjectIds(resource, stale, nstale);
 	values[0] = DatumInt8Array(n, ids);
 	values[1] = TimestampTzGetDatum(StoreRowCache()->valid_from);
@@ -430,8 +429,8 @@ ProjectResult(uint64 rows, int64 *last, const char *place)
 	for (uint64 i = 0; i < rows; i++)
 	{
 		ids[i] = *last = ResultInt64(i, 1);
-		projects[i] = ResultText(i, 2);
-		names[i] = ResultText(i, 3);
+		projects[i] = ResultName(i, 2);
+		names[i] = ResultName(i, 3);
 	}
 	for (uint64 first = 0; first < rows; first++)
 	{
@@ -486,8 +485,8 @@ ReadChanges(Cursor *cursor, Batch *batch, char **project, char **name)
 		return false;
 	}
 	type_id = ResultInt32(0, 1);
-	*project = ResultText(0, 2);
-	*name = ResultText(0, 3);
+	*project = ResultName(0, 2);
+	*name = ResultName(0, 3);
 	if (type_id != cursor->type_id || cursor->version == 0)
 	{
 		cursor->type_id = type_id;

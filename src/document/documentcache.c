@@ -384,10 +384,10 @@ ResultIds(uint64 rows, int *n)
  * Returns those of some documents that have no fresh row, in ascending order.  A row
  * must not be inserted for a document that is being deleted.  So documents without a row
  * are locked against deletes, and those that another transaction has locked are left
- * out, and returned in busy.  (A delete meets a row that exists, and waits for us.)
+ * out, and returned in *busy.  (A delete meets a row that exists, and waits for us.)
  */
 int64 *
-DocumentCacheStale(const int64 *ids, int n, int *nstale, int64 *busy, int *nbusy)
+DocumentCacheStale(const int64 *ids, int n, int *nstale, int64 **busy, int *nbusy)
 {
 	Datum		values[] = {DatumInt8Array(n, ids), TimestampTzGetDatum(StoreRowCache()->valid_from)};
 	Statement  *keep = &keep_documents;
@@ -406,6 +406,7 @@ DocumentCacheStale(const int64 *ids, int n, int *nstale, int64 *busy, int *nbusy
 	SnapshotBeginLatest();
 	rows = StatementRun(&find_stale, values, NULL, true, 0);
 	stale = palloc(sizeof(int64) * Max(rows, 1));
+	*busy = palloc(sizeof(int64) * Max(rows, 1));
 	*nstale = *nbusy = 0;
 	for (uint64 i = 0; i < rows; i++)
 	{
@@ -414,9 +415,13 @@ DocumentCacheStale(const int64 *ids, int n, int *nstale, int64 *busy, int *nbusy
 		if (!ResultBool(i, 2) || IdsHave(kept, nkept, id) || FAULT_SKIP("cache_key_share"))
 			stale[(*nstale)++] = id;
 		else
-			busy[(*nbusy)++] = id;
+			(*busy)[(*nbusy)++] = id;
 	}
 	SnapshotEnd();
+
+	/* Tables without their keys may have a document more than once. */
+	*nstale = IdsSort(stale, *nstale);
+	*nbusy = IdsSort(*busy, *nbusy);
 	return stale;
 }
 

@@ -12,7 +12,7 @@
 
 extern void DocumentCacheInit(void);
 extern text *DocumentCacheRead(Resource *resource, const DocumentHeader *header, MemoryContext context);
-extern int64 *DocumentCacheStale(const int64 *ids, int n, int *nstale, int64 *busy, int *nbusy);
+extern int64 *DocumentCacheStale(const int64 *ids, int n, int *nstale, int64 **busy, int *nbusy);
 extern int	DocumentCacheProject(Resource *resource, const int64 *ids, int n);
 extern void DocumentCacheRepublish(Resource *resource, const int64 *ids, int n);
 extern void DocumentCacheForget(const pg_uuid_t *uuid);

@@ -538,7 +538,7 @@ JobsOfDiffs(const pg_uuid_t *document, int *n)
 
 	for (uint64 i = 0; i < rows; i++)
 	{
-		jobs[i].version_id = ResultText(i, 1);
+		jobs[i].version_id = ResultName(i, 1);
 		jobs[i].dead = ResultBool(i, 2);
 	}
 	*n = (int) rows;

@@ -109,7 +109,10 @@ TrackedChangesReadKeys(Resource *resource, const int64 *ids, int n, int *found)
 		Datum		value;
 
 		keys[i].document_id = ResultInt64(i, 1);
-		keys[i].key = DatumGetTextPCopy(ResultDatum(i, 2, &isnull));
+		value = ResultDatum(i, 2, &isnull);
+		if (isnull)
+			ResultRefuse("NULL where there must be a value");
+		keys[i].key = DatumGetTextPCopy(value);
 		value = ResultDatum(i, 3, &isnull);
 		keys[i].has_primary = !isnull;
 		if (!isnull)

@@ -13,6 +13,7 @@
 #include "postgres.h"
 
 #include "base/faults.h"
+#include "base/ids.h"
 #include "base/report.h"
 #include "catalog/pg_type.h"
 #include "document/changes.h"
@@ -335,14 +336,16 @@ typedef struct ChangedDocumentRow
 	text	   *body;
 } ChangedDocumentRow;
 
-/* Order rows by document. */
+/* Order rows by document, the latest change of each first. */
 static int
 CompareRows(const void *a, const void *b)
 {
 	const ChangedDocumentRow *left = *(const ChangedDocumentRow *const *) a;
 	const ChangedDocumentRow *right = *(const ChangedDocumentRow *const *) b;
 
-	return left->document_id < right->document_id ? -1 : left->document_id > right->document_id;
+	if (left->document_id != right->document_id)
+		return left->document_id < right->document_id ? -1 : 1;
+	return left->version > right->version ? -1 : left->version < right->version;
 }
 
 /* Find the next documents after a place; returns how many there are. */
@@ -363,7 +366,10 @@ FindChanged(const Resource *resource, int64 version, int64 document_id, int64 ma
 	return n;
 }
 
-/* Read the bodies of documents. */
+/*
+ * Read the bodies of documents.  One that the journal has twice with its etag, because a
+ * repair has noted it again, is found at its latest change.
+ */
 static void
 ReadBodies(Resource *resource, ChangedDocumentRow *rows, int n)
 {
@@ -376,7 +382,7 @@ ReadBodies(Resource *resource, ChangedDocumentRow *rows, int n)
 	qsort(sorted, n, sizeof(ChangedDocumentRow *), CompareRows);
 	for (int i = 0; i < n; i++)
 		ids[i] = sorted[i]->document_id;
-	page = StoredPageRead(resource, ids, n);
+	page = StoredPageRead(resource, ids, IdsSort(ids, n));
 	for (int i = 0, at = 0; i < page->tables[0].nrows; i++)
 	{
 		DocumentHeader header;

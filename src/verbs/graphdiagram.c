@@ -186,6 +186,16 @@ DrawAround(Picture *picture, int64 document_id)
 	DrawFarEnds(picture, AccountsDocuments(), document_id, LINE_ACCOUNT);
 }
 
+/* Returns the name of a document; NULL if it is not there. */
+static const NodeName *
+FindName(const NodeName *names, int n, int64 document_id)
+{
+	for (int i = 0; i < n; i++)
+		if (names[i].document_id == document_id)
+			return &names[i];
+	return NULL;
+}
+
 /* Write the documents that the caller may see; *seen is set to them. */
 static void
 WriteDocuments(StringInfo out, const Picture *picture, int64 *seen, int *nseen)
@@ -198,13 +208,14 @@ WriteDocuments(StringInfo out, const Picture *picture, int64 *seen, int *nseen)
 	names = NodesName(ids, IdsSort(ids, picture->n), &nnames);
 	*nseen = 0;
 	for (int i = 0; i < picture->n; i++)
-		for (int j = 0; j < nnames; j++)
-		{
-			if (names[j].document_id != picture->documents[i])
-				continue;
-			appendStringInfo(out, "    d%d[\"%s<br/>%s\"]\n", *nseen, names[j].type, UuidText(&names[j].uuid));
-			seen[(*nseen)++] = names[j].document_id;
-		}
+	{
+		const NodeName *name = FindName(names, nnames, picture->documents[i]);
+
+		if (name == NULL)
+			continue;
+		appendStringInfo(out, "    d%d[\"%s<br/>%s\"]\n", *nseen, name->type, UuidText(&name->uuid));
+		seen[(*nseen)++] = name->document_id;
+	}
 }
 
 /* Write a picture.  The document where it began is marked. */

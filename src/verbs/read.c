@@ -10,6 +10,7 @@
 #include "postgres.h"
 
 #include "base/faults.h"
+#include "base/ids.h"
 #include "base/jsontreebuild.h"
 #include "base/report.h"
 #include "base/uuid.h"
@@ -183,7 +184,7 @@ ReadSomeInOrder(Resource *resource, const int64 *ids, int n, ReadSink sink, void
 	qsort(documents, n, sizeof(PlacedDocument), ComparePlaced);
 	for (int i = 0; i < n; i++)
 		sorted[i] = documents[i].document_id;
-	PutPage(StoredPageRead(resource, sorted, n), KeepPlaced, &next);
+	PutPage(StoredPageRead(resource, sorted, IdsSort(sorted, n)), KeepPlaced, &next);
 	qsort(documents, n, sizeof(PlacedDocument), ComparePlaces);
 	for (int i = 0; i < n; i++)
 		if (documents[i].body != NULL)
@@ -191,8 +192,8 @@ ReadSomeInOrder(Resource *resource, const int64 *ids, int n, ReadSink sink, void
 }
 
 /*
- * Read the documents of these different ids, in any order, in the active snapshot.  The
- * sink gets them in the order of the ids.
+ * Read the documents of these ids, in any order, in the active snapshot.  The sink gets
+ * them in the order of the ids; one that is there several times, it gets once.
  */
 void
 ReadInOrder(Resource *resource, const int64 *ids, int n, ReadSink sink, void *state)

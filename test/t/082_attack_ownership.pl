@@ -18,6 +18,7 @@ $node->start;
 create_roles($node);
 run_attacks($node, 'ownership');
 handover();
+multitude();
 SKIP:
 {
 	skip 'takes minutes; see ./check --long', 2 unless $ENV{DMS_LONG};
@@ -57,6 +58,31 @@ sub handover
 	unlike($answer, qr/pwned/, 'the new owner did not get the rights of the old one');
 	like($answer, qr/the owner of the store changed during the call/, 'the call was refused');
 	$_->finish foreach $giver, $caller;
+	return;
+}
+
+# The owner drops the keys of dms.Document, stores a document thousands of times, and holds
+# all of them.  Whoever fills the cache meets more rows that are busy than documents.
+sub multitude
+{
+	my $database = 'multitude';
+
+	$node->safe_psql('postgres', "CREATE DATABASE $database OWNER dbo TEMPLATE template0 ENCODING 'UTF8'");
+	$node->safe_psql($database, "SET client_min_messages = error; CREATE EXTENSION dms; SELECT dms.deploy_schema(\$s\$$schema\$s\$);"
+		. q{SELECT dms.set_change_tracking(true), dms.set_cache_mode('eventual');
+			SELECT dms.upsert_document('Cascade', 'School', '{"schoolId": 1, "name": "x"}');
+			ALTER TABLE dms.document DROP CONSTRAINT document_pkey CASCADE;
+			ALTER TABLE dms.document DROP CONSTRAINT document_documentuuid_uq CASCADE;
+			INSERT INTO dms.document OVERRIDING SYSTEM VALUE SELECT d.* FROM dms.document AS d, generate_series(1, 20000)},
+		connstr => $node->connstr($database) . ' user=dbo');
+
+	my $owner = Dms::Session->new($node, $database);
+	$owner->ask("BEGIN; SELECT count(*) FROM (SELECT FROM dms.document FOR UPDATE) AS held;\n");
+	my ($code, $out, $err) = $node->psql($database, 'SELECT dms_internal.project_some()');
+	unlike($err, qr/server closed/, 'the projector lives through a document that is there thousands of times');
+	$owner->ask("COMMIT;\n");
+	$owner->finish;
+	is($node->safe_psql($database, 'SELECT 1'), 1, 'and so does the server');
 	return;
 }
 
