@@ -132,6 +132,20 @@ StoreOptions(const Resource *resource, const List *ddl, Jsonb *current, Jsonb *o
 	StoreRowRaise();
 }
 
+/* Keep the outcome of a call, which is to outlive its session. */
+static void
+KeepOutcome(Configuration *call, Jsonb *merged, const List *ddl)
+{
+	MemoryContext saved = MemoryContextSwitchTo(call->context);
+	const ListCell *cell;
+
+	call->merged = (Jsonb *) PG_DETOAST_DATUM_COPY(JsonbPGetDatum(merged));
+	call->ddl = NIL;
+	foreach(cell, ddl)
+		call->ddl = lappend(call->ddl, pstrdup(lfirst(cell)));
+	MemoryContextSwitchTo(saved);
+}
+
 /*
  * Merge the given options into the current ones, and store the result if that is
  * asked for.  Returns whether they differ, or something that they need is missing.
@@ -140,25 +154,25 @@ static bool
 MergeOptions(Configuration *call, bool store)
 {
 	Session		session;
-	MemoryContext saved;
 	Problem    *problem = ProblemNew(PROBLEM_OPTIONS_REFUSED);
 	Resource   *resource;
 	Jsonb	   *current;
+	Jsonb	   *merged;
+	List	   *ddl;
 	bool		differ;
 
 	SessionBegin(&session, RIGHTS_OF_OWNER);
 	resource = ModelCacheFind(call->project, call->resource);
 	ModelCacheRefuseAbstract(resource);
 	current = CurrentOptions(resource);
-	saved = MemoryContextSwitchTo(call->context);
-	call->merged = ResourceOptionsTake(call->given, current, resource->model, problem);
-	call->ddl = OptionsDdl(resource, current, call->merged, problem);
-	MemoryContextSwitchTo(saved);
-	CheckStored(resource, current, call->merged, problem);
+	merged = ResourceOptionsTake(call->given, current, resource->model, problem);
+	ddl = OptionsDdl(resource, current, merged, problem);
+	CheckStored(resource, current, merged, problem);
 	ResourceOptionsRefuse(problem, resource->model);
-	differ = call->ddl != NIL || !OptionListSame(current, call->merged);
+	differ = ddl != NIL || !OptionListSame(current, merged);
 	if (differ && store)
-		StoreOptions(resource, call->ddl, current, call->merged);
+		StoreOptions(resource, ddl, current, merged);
+	KeepOutcome(call, merged, ddl);
 	SessionEnd(&session);
 	return differ;
 }

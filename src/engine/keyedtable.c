@@ -139,6 +139,8 @@ LockClause(LockClauseStrength strength)
 {
 	switch (strength)
 	{
+		case LCS_FORKEYSHARE:
+			return " FOR KEY SHARE";
 		case LCS_FORSHARE:
 			return " FOR SHARE";
 		case LCS_FORNOKEYUPDATE:

@@ -17,6 +17,7 @@
 #include "postgres.h"
 
 #include "base/faults.h"
+#include "base/ids.h"
 #include "base/report.h"
 #include "catalog/pg_type.h"
 #include "document/changes.h"
@@ -300,7 +301,8 @@ FindHeaders(Resource *resource, ChangeRow **sorted, int n, const int64 *ids, int
 	seen = palloc(sizeof(int64) * Max(roots.nrows, 1));
 	for (int i = 0; i < roots.nrows; i++)
 		seen[i] = DatumGetInt64(StoredRowValues(&roots, i)[0]);
-	DocumentHeadersRead(seen, roots.nrows, &headers);
+	/* A view in the place of the table may return a document twice. */
+	DocumentHeadersRead(seen, IdsSort(seen, roots.nrows), &headers);
 	for (int i = 0; i < headers.nrows; i++)
 	{
 		DocumentHeader header;
