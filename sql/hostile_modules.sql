@@ -113,7 +113,7 @@ BEGIN
 	($c$SELECT dms.recompute_identities((SELECT array_agg(DocumentId) FROM dms.Document))$c$),
 	($c$SELECT count(*) FROM dms.audit()$c$),
 	($c$SELECT count(*) FROM dms.repair()$c$);
-	FOREACH uuid IN ARRAY ARRAY[school.document_uuid, agency.document_uuid, child.document_uuid, note.document_uuid] LOOP
+	FOREACH uuid IN ARRAY ARRAY[school.document_uuid, child.document_uuid] LOOP
 		INSERT INTO impostor.call (statement)
 		SELECT format(c, uuid) FROM unnest(ARRAY[
 			'SELECT dms.get_document(%L)',
@@ -136,7 +136,7 @@ BEGIN
 		]) AS c;
 	END LOOP;
 END $$;
-SELECT answered > 100 AS answered, refused, unfair FROM impostor.make_calls();
+SELECT answered > 70 AS answered, refused, unfair FROM impostor.make_calls();
 
 -- The core tables, and one of a resource.
 CREATE VIEW impostor.some_columns AS SELECT * FROM impostor.columns WHERE relation::text ~ '^dms\.|school$';
@@ -159,7 +159,7 @@ SELECT bool_or(r.refused > 10) AS noticed, string_agg(r.unfair, E'\n') AS unfair
 FROM impostor.some_columns AS c, LATERAL impostor.lose_value(c.relation, c.attname) AS r;
 
 -- After all rollbacks nothing has changed.
-SELECT answered > 100 AS answered, refused, unfair FROM impostor.make_calls();
+SELECT answered > 70 AS answered, refused, unfair FROM impostor.make_calls();
 SELECT kind FROM dms.audit() WHERE kind <> 'cache_without_document';
 
 RESET SESSION AUTHORIZATION;
