@@ -71,6 +71,14 @@ UPDATE dms.ReferentialIdentity SET ResourceName = 'Bogus' WHERE DocumentId = 2;
 SELECT dms.recompute_identities(ARRAY[2]);
 ROLLBACK;
 
+-- The name of a resource that is not deployed is damage (XX001).
+BEGIN;
+UPDATE dms.Document SET ResourceName = 'Bogus' WHERE DocumentId = 1;
+\set VERBOSITY sqlstate
+SELECT dms.recompute_identities(ARRAY[1]);
+\set VERBOSITY terse
+ROLLBACK;
+
 -- Names in padded columns; School has a superclass, and so two names.
 BEGIN;
 ALTER TABLE dms.ReferentialIdentity ALTER ProjectName TYPE char(64), ALTER ResourceName TYPE char(64);

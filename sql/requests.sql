@@ -230,6 +230,15 @@ CREATE ROLE regress_requests;
 SELECT dms.grant_access('regress_requests', 'reader');
 SET ROLE regress_requests;
 SELECT status FROM dms.handle_request('GET', '/ed-fi/students?limit=1');
+-- A role that may not read a table is told that, and nothing about SQL.
+RESET ROLE;
+REVOKE SELECT ON edfi.Student FROM regress_requests;
+SET ROLE regress_requests;
+SELECT status, body -> 'errors' FROM dms.handle_request('GET', '/ed-fi/students?limit=1');
+SELECT status, body -> 'errors' FROM dms.handle_request('GET', :'ada_path');
+RESET ROLE;
+GRANT SELECT ON edfi.Student TO regress_requests;
+SET ROLE regress_requests;
 SELECT status, headers, body ->> 'type', body -> 'errors' FROM dms.handle_request('POST', '/ed-fi/students', '{}', :'body');
 SELECT status FROM dms.handle_request('DELETE', :'ada_path');
 RESET ROLE;
