@@ -424,13 +424,13 @@ sub change_beside_traffic
 
 	wait_for_traffic($traffic);
 	my ($took, $locks) = split /\n/, $node->safe_psql('real', "SET client_min_messages = warning;\n${set}SELECT clock_timestamp() AS began \\gset\nBEGIN;\nSELECT $call IS NULL AS none \\gset\n"
-		  . q{CREATE TEMP TABLE locked ON COMMIT PRESERVE ROWS AS
+		  . q{SELECT string_agg(line, E'\n' ORDER BY line) AS locks FROM (
 			SELECT mode || ' ' || count(*) || COALESCE(' on ' || CASE WHEN count(*) < 9 THEN string_agg(relation::regclass::text, ' ') END, '') AS line
 			FROM pg_locks WHERE pid = pg_backend_pid() AND locktype = 'relation' AND relation >= 16384
-			  AND NOT EXISTS (SELECT FROM pg_class WHERE oid = relation AND relkind = 'i' AND mode = 'AccessShareLock') GROUP BY mode;
+			  AND NOT EXISTS (SELECT FROM pg_class WHERE oid = relation AND relkind = 'i' AND mode = 'AccessShareLock') GROUP BY mode) AS l \gset
 		COMMIT;
 		SELECT extract(epoch FROM clock_timestamp() - :'began');
-		SELECT * FROM locked ORDER BY line;}), 2;
+		SELECT :'locks';}), 2;
 	wait_for_traffic($traffic);
 	my ($errors, $longest, $transactions) = stop_traffic($traffic);
 	note(sprintf "20 resources %s, %d documents: the change took %.2f s; %d transactions of clients beside it, the longest took %.2f s",
