@@ -81,7 +81,7 @@ $(shell mkdir -p $(sort $(dir $(OBJS))))
 REGRESS = extension uuid lowercase deploy mapping introspection deploy_refusals store indexes protocol
 REGRESS += write write_validation write_references write_identity write_many cascade audit migrate migrate_losses migrate_extensions roles configure configure_resource
 REGRESS += direct_access direct_constraints hostile hostile_tables hostile_modules contradictions
-REGRESS += read kept cache publish query query_changes changes digests history history_rights jobs diffs argument_types requests row_security idempotency relations request_versions request_relations request_changes search generated_id
+REGRESS += read kept cache publish query query_changes changes digests history history_rights jobs diffs argument_types requests row_security idempotency relations request_versions request_relations request_changes search generated_id documents
 REGRESS += graph_options single_table
 
 # Specs of the fault schedule need pause points, so only ./check runs them.
