@@ -2256,9 +2256,9 @@ CREATE PROCEDURE dms.run_jobs(max_time interval DEFAULT NULL, INOUT done bigint 
 LANGUAGE plpgsql
 AS $$
 DECLARE
-	ends CONSTANT timestamptz := pg_catalog.clock_timestamp() OPERATOR(pg_catalog.+) max_time;
+	ends CONSTANT pg_catalog.timestamptz := pg_catalog.clock_timestamp() OPERATOR(pg_catalog.+) max_time;
 	ids bigint[];
-	leases uuid[];
+	leases pg_catalog.uuid[];
 	n bigint;
 BEGIN
 	done := 0;
@@ -2316,7 +2316,7 @@ CREATE PROCEDURE dms.project_documents(max_seconds int DEFAULT 60, INOUT project
 LANGUAGE plpgsql
 AS $$
 DECLARE
-	until CONSTANT timestamptz := pg_catalog.clock_timestamp()
+	until CONSTANT pg_catalog.timestamptz := pg_catalog.clock_timestamp()
 		OPERATOR(pg_catalog.+) pg_catalog.make_interval(secs => max_seconds);
 	step record;
 	page bigint := 0;

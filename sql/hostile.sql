@@ -20,8 +20,8 @@ BEGIN
 		SELECT o.oprname AS name, format_type(o.oprleft, NULL) AS l, format_type(o.oprright, NULL) AS r,
 			format_type(o.oprresult, NULL) AS result, row_number() OVER () AS n
 		FROM pg_operator AS o
-		WHERE o.oprname IN ('=', '<>', '<', '>', '<=', '>=', '+', '-', '||', '->', '->>')
-		  AND o.oprleft IN ('int8'::regtype, 'int4'::regtype, 'text'::regtype, 'uuid'::regtype, 'bool'::regtype,
+		WHERE o.oprname IN ('=', '<>', '<', '>', '<=', '>=', '+', '-', '||', '->', '->>', '@@', '~')
+		  AND o.oprleft IN ('tsvector'::regtype, 'int8'::regtype, 'int4'::regtype, 'text'::regtype, 'uuid'::regtype, 'bool'::regtype,
 			'name'::regtype, 'json'::regtype, 'jsonb'::regtype, 'date'::regtype, 'timestamptz'::regtype, 'numeric'::regtype)
 		  AND o.oprright <> 0
 	LOOP
@@ -37,7 +37,8 @@ BEGIN
 		  AND p.proname IN ('nextval', 'unnest', 'lower', 'upper', 'clock_timestamp', 'now', 'format', 'btrim',
 			'to_char', 'json_build_object', 'concat', 'length', 'left', 'right', 'array_position', 'cardinality',
 			'quote_ident', 'quote_literal', 'json_array_elements', 'jsonb_array_elements', 'greatest', 'coalesce',
-			'int8', 'text', 'varchar', 'numeric', 'date', 'bool', 'generate_series', 'timezone', 'array_to_string')
+			'int8', 'text', 'varchar', 'numeric', 'date', 'bool', 'generate_series', 'timezone', 'array_to_string',
+			'split_part', 'to_tsvector', 'plainto_tsquery', 'websearch_to_tsquery', 'ts_rank', 'pg_sleep', 'gen_random_uuid')
 		  AND p.proargmodes IS NULL AND pg_get_function_identity_arguments(p.oid) NOT LIKE '%"any"%'
 		  AND p.prorettype <> 'internal'::regtype
 	LOOP
@@ -47,7 +48,9 @@ BEGIN
 	LOOP
 		EXECUTE format('CREATE DOMAIN evil.%I AS pg_catalog.%I CHECK (false)', one.name, one.name);
 	END LOOP;
+	CREATE TEXT SEARCH CONFIGURATION evil.english (PARSER = pg_catalog.default);
 	CREATE TABLE evil.document (documentid bigint);
+	CREATE TABLE evil.job (jobid bigint);
 	CREATE TABLE evil.resourcemodel (model json);
 	CREATE TABLE evil.school (documentid bigint);
 END
@@ -170,6 +173,36 @@ SELECT dms.publish_documents();
 SELECT dms.republish_documents(ARRAY[:'note', '00000000-0000-0000-0000-000000000000']::pg_catalog.uuid[]);
 SELECT dms.unpublish_documents();
 ROLLBACK;
+
+-- Versions, diffs, jobs, and search.
+SELECT pg_catalog.length(dms.configure_resource('Cascade', 'School', '{"history": true, "diff": true, "title": "$.name", "search": ["$.name"], "retainVersions": 2}')::pg_catalog.text) OPERATOR(pg_catalog.>) 0 AS configured;
+CALL dms.baseline_history('Cascade', 'School');
+SELECT outcome FROM dms.update_document(:'school', '{"schoolId": 11, "name": "Northern lights"}');
+SELECT outcome FROM dms.update_document(:'school', '{"schoolId": 11, "name": "Southern lights"}');
+SELECT queue, due FROM dms.job_stats();
+CALL dms.run_jobs();
+SELECT kind, diff_state FROM dms.change_log(:'school');
+SELECT pg_catalog.jsonb_array_length(dms.json_diff('{"a": "1\n2"}', '{"a": "1\n3"}') OPERATOR(pg_catalog.->) 'patch');
+SELECT number, dms.diff_versions(:'school', number OPERATOR(pg_catalog.-) 1, number) OPERATOR(pg_catalog.->) 'patch' AS patch
+FROM (SELECT pg_catalog.max(version) FROM dms.list_versions(:'school')) AS v (number);
+SELECT pg_catalog.json_extract_path_text(d, 'name') AS found FROM dms.search_documents('Cascade', 'School', 'lights') AS d;
+SELECT pg_catalog.json_extract_path_text(dms.latest_version(:'school'), 'title') AS title;
+SELECT dms.enqueue_job('q', 'k', '{"documentId": "0190b7a6-0000-7000-8000-000000000001"}') OPERATOR(pg_catalog.>) 0 AS enqueued;
+SELECT job_id, lease FROM dms.claim_jobs('q') \gset
+SELECT dms.release_jobs(ARRAY[:job_id], :'lease', '0 s') AS released;
+SELECT job_id, lease FROM dms.claim_jobs('q') \gset
+SELECT dms.fail_job(:job_id, :'lease', 'no', pg_catalog.clock_timestamp()) AS fate;
+SELECT job_id, lease FROM dms.claim_jobs('q') \gset
+SELECT dms.complete_jobs(ARRAY[:job_id], :'lease') AS completed;
+SELECT dms.enqueue_job('dms', 'diff', '{}', max_attempts => 1) OPERATOR(pg_catalog.>) 0 AS enqueued;
+SET client_min_messages = error;
+CALL dms.run_jobs();
+RESET client_min_messages;
+SELECT dms.retry_jobs() AS retried;
+SELECT dms.purge_history() OPERATOR(pg_catalog.>) 0 AS purged;
+SELECT outcome FROM dms.restore_document(:'school', (SELECT pg_catalog.min(version) FROM dms.list_versions(:'school')));
+SELECT dms.erase_history(:'school') OPERATOR(pg_catalog.>) 0 AS erased;
+CALL dms.project_documents(0);
 
 -- Audit and repair.
 SELECT kind FROM dms.audit();

@@ -417,6 +417,18 @@ WriteDiff(const Patch *patch)
 
 /* --- comparing --------------------------------------------------------------- */
 
+/* Returns the value of a JSON text.  PostgreSQL's parser does not look for interrupts, so do it here. */
+static Jsonb *
+ReadJson(char *json)
+{
+	Datum		value;
+
+	CHECK_FOR_INTERRUPTS();
+	value = DirectFunctionCall1(jsonb_in, CStringGetDatum(json));
+	CHECK_FOR_INTERRUPTS();
+	return DatumGetJsonbP(value);
+}
+
 /* Returns a value without some members of its root, if that is an object. */
 static Jsonb *
 LeaveOut(Jsonb *json, const char *const *left_out)
@@ -444,8 +456,7 @@ ParseJson(const text *json, const char *const *left_out)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "dms JSON diff parser", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext saved = MemoryContextSwitchTo(context);
-	Datum		parsed = DirectFunctionCall1(jsonb_in, CStringGetDatum(text_to_cstring(json)));
-	Jsonb	   *value = LeaveOut(DatumGetJsonbP(parsed), left_out);
+	Jsonb	   *value = LeaveOut(ReadJson(text_to_cstring(json)), left_out);
 
 	MemoryContextSwitchTo(saved);
 	value = DatumGetJsonbP(datumCopy(JsonbPGetDatum(value), false, -1));
@@ -463,8 +474,11 @@ CountNodes(Jsonb *json, int most)
 	int			n = 0;
 
 	while (n < most && (token = JsonbIteratorNext(&iterator, &value, false)) != WJB_DONE)
+	{
+		CHECK_FOR_INTERRUPTS();
 		if (token != WJB_KEY && token != WJB_END_ARRAY && token != WJB_END_OBJECT)
 			n++;
+	}
 	return n;
 }
 
@@ -520,14 +534,14 @@ JsonDiff(const text *old_json, const text *new_json, const char *const *left_out
 	Jsonb	   *b = ParseJson(new_json, left_out);
 	int			nodes = CountNodes(a, MAX_NODES);
 	char	   *json;
-	Datum		result;
+	Jsonb	   *result;
 
 	if (nodes + CountNodes(b, MAX_NODES) > MAX_NODES)
 		json = ReplaceAll(a, b);
 	else
 		json = DiffTrees(a, b);
 	MemoryContextSwitchTo(saved);
-	result = DirectFunctionCall1(jsonb_in, CStringGetDatum(json));
+	result = ReadJson(json);
 	MemoryContextDelete(context);
-	return DatumGetJsonbP(result);
+	return result;
 }

@@ -124,6 +124,16 @@ foreach my $name (qw(unknown tags))
 	answers("headers of $name", "SELECT status FROM dms.handle_request('GET', '/ed-fi/schools', (SELECT tree FROM input WHERE name = '$name'))");
 }
 
+# Diffs: of parts that are compared one by one, of more than that, and of lines.  The parser
+# that reads a value is PostgreSQL's.
+foreach my $name (qw(names values nulls))
+{
+	answers("diff of $name", "SELECT dms.json_diff(value::json, ('[' || value || ']')::json) FROM input WHERE name = '$name'");
+	answers("diff of $name, one by one", "SELECT dms.json_diff(value::json, replace(value, '1', '2')::json) FROM input WHERE name = '$name'");
+}
+answers('diff of lines', q{SELECT dms.json_diff(to_json(replace(value, ',', E'\n')), to_json(replace(replace(value, ',', E'\n'), '77', '7'))) FROM input WHERE name = 'names'});
+answers('diff of equal lines', q{SELECT dms.json_diff(to_json(repeat(E'a\nb\n', 200000)), to_json(repeat(E'b\na\na\n', 130000)))});
+
 # Texts, where a name is expected.
 my $text = q{(SELECT value FROM input WHERE name = 'text')};
 answers('lower case', "SELECT octet_length(dms.lower_invariant($text))");
