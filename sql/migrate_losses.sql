@@ -96,6 +96,11 @@ SELECT dms.migrate_schema(ARRAY[public.short_schema(public.edit(:'now', '{Event}
 SELECT * FROM dms.plan_migration(ARRAY[public.short_schema(public.edit(:'now', '{Event}', NULL))], true);
 SELECT * FROM public.losses(public.edit(:'now', '{Happening}', :'now'::jsonb ->> 'Event', '{Event}', NULL), '{"m.event": "m.happening"}');
 SELECT dms.configure_resource('m', 'Event', '{"history": null}');
+-- Nor can a resource have a name that an option has given to another one.
+SELECT dms.configure_resource('m', 'Event', '{"resourceType": "M.Spot"}');
+SELECT * FROM public.losses(public.edit(:'now', '{Spot}', :'now'::jsonb ->> 'Event'));
+SELECT * FROM public.losses(public.edit(:'now', '{Spot}', :'now'::jsonb ->> 'Place', '{Place}', NULL, '{Thing,references,place,resource}', '"Spot"'), '{"m.place": "m.spot"}');
+SELECT dms.configure_resource('m', 'Event', '{"resourceType": null}');
 
 -- Names: a property, a collection, a property in it, and a resource.  The documents
 -- that read otherwise have new etags.

@@ -72,12 +72,31 @@ CheckOptions(const ResourceDiff *resource, Problem *problem)
 				  (char *) lfirst(cell));
 }
 
+/* Note new resources whose names in URNs were given to others, by the option resourceType. */
+static void
+CheckTypeNames(const SchemaDiff *diff, Problem *problem)
+{
+	ListCell   *cell;
+
+	foreach(cell, diff->after->entries)
+	{
+		const ModelEntry *entry = lfirst(cell);
+		int32		id = ResourceTypeId(entry->model->project, entry->model->resource);
+		char	   *name = ResourceTypeName(entry->model->project, entry->model->resource);
+
+		CHECK_FOR_INTERRUPTS();
+		if (ResourceTypeOptions(id, NULL) == NULL && ResourceTypeIsTaken(name, id))
+			ProblemAt(problem, SchemaDiffName(entry), "Another resource is called \"%s\".", name);
+	}
+}
+
 /* Note what the options of all resources need, and the new schema does not have. */
 static void
 CheckAllOptions(const SchemaDiff *diff, Problem *problem)
 {
 	ListCell   *cell;
 
+	CheckTypeNames(diff, problem);
 	foreach(cell, diff->resources)
 	{
 		const ResourceDiff *resource = lfirst(cell);
@@ -97,7 +116,7 @@ RefuseOptions(const SchemaDiff *diff)
 	Problem    *problem = ProblemNew(PROBLEM_SCHEMA_REFUSED);
 
 	CheckAllOptions(diff, problem);
-	problem->hint = "Remove the options history or uniqueKeys first, by dms.configure_resource().";
+	problem->hint = "Remove the options history, uniqueKeys or resourceType first, by dms.configure_resource().";
 	if (problem->count > 0)
 		ProblemRaise(problem, "options of resources contradict the new schema");
 }
