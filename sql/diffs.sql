@@ -157,6 +157,12 @@ SELECT version, diff_state FROM dms.change_log(:'offering', 1);
 SELECT dms.retry_jobs();
 SELECT version, diff_state FROM dms.change_log(:'offering', 1);
 
+-- Anybody can enqueue jobs about a document, with any payload: they are not read.
+SELECT count(dms.enqueue_job('q', 'diff', jsonb_build_object('documentId', :'offering', 'newVersionId', v)))
+FROM unnest(ARRAY[:'offering', :'offering' || '@1', repeat('x', 100000), :'session' || '@4', NULL]) AS v;
+SELECT version, diff_state FROM dms.change_log(:'offering');
+DELETE FROM dms.Job WHERE Queue = 'q';
+
 -- Payloads that name no two versions of one document are refused, in the end.
 SELECT count(dms.enqueue_job('dms', 'diff', p, max_attempts => 1)) FROM unnest(ARRAY['{}', '[]', 'null',
 	'{"oldVersionId": 1, "newVersionId": 2}',

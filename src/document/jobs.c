@@ -174,16 +174,19 @@ static Statement retry =
 	.argtypes = retry_types,
 };
 
-static const Oid document_types[] = {UUIDOID};
+static const Oid document_types[] = {UUIDOID, TEXTARRAYOID};
+static const Oid diff_types[] = {TEXTOID, BOOLOID};
 
 #define DIFFS_SQL(table, dead) "SELECT Payload OPERATOR(pg_catalog.->>) 'newVersionId'::pg_catalog.text, " dead \
 	" FROM dms." table " WHERE DocumentUuid OPERATOR(pg_catalog.=) $1 AND Kind OPERATOR(pg_catalog.=) '" JOB_KIND_DIFF "'" \
-	" AND (Payload OPERATOR(pg_catalog.->>) 'newVersionId'::pg_catalog.text) IS NOT NULL"
+	" AND (Payload OPERATOR(pg_catalog.->>) 'newVersionId'::pg_catalog.text) OPERATOR(pg_catalog.=) ANY ($2)"
 
+/* Anybody can enqueue jobs, with any payload: there is one row for each version that was asked for. */
 static Statement diffs_of_document =
 {
-	.sql = DIFFS_SQL("Job", "false") " UNION ALL " DIFFS_SQL("DeadJob", "true"),
-	.nargs = 1,
+	.sql = "SELECT u.Id, pg_catalog.bool_and(u.Dead) FROM (" DIFFS_SQL("Job", "false") " UNION ALL "
+	DIFFS_SQL("DeadJob", "true") ") AS u (Id, Dead) GROUP BY u.Id",
+	.nargs = 2,
 	.argtypes = document_types,
 };
 
@@ -528,17 +531,21 @@ JobsRetry(const int64 *ids, int n)
 
 /* --- jobs about documents -------------------------------------------------- */
 
-/* Returns the jobs that are to make diffs of a document, those that have died included. */
+/*
+ * Returns which of some versions of a document have jobs that are to make their diffs,
+ * those that have died included.
+ */
 JobOfVersion *
-JobsOfDiffs(const pg_uuid_t *document, int *n)
+JobsOfDiffs(const pg_uuid_t *document, int nversions, const char *const *versions, int *n)
 {
-	Datum		values[] = {UUIDPGetDatum(document)};
+	Datum		values[] = {UUIDPGetDatum(document), DatumTextArray(nversions, versions)};
 	uint64		rows = StatementRun(&diffs_of_document, values, NULL, true, 0);
 	JobOfVersion *jobs = palloc(sizeof(JobOfVersion) * Max(rows, 1));
 
+	ResultExpect(diff_types);
 	for (uint64 i = 0; i < rows; i++)
 	{
-		jobs[i].version_id = ResultName(i, 1);
+		jobs[i].version_id = ResultText(i, 1);
 		jobs[i].dead = ResultBool(i, 2);
 	}
 	*n = (int) rows;

@@ -48,7 +48,7 @@ typedef enum JobFate
 typedef struct JobOfVersion
 {
 	char	   *version_id;		/* the new version */
-	bool		dead;
+	bool		dead;			/* and nobody will try again */
 } JobOfVersion;
 
 extern void JobsInit(void);
@@ -62,7 +62,7 @@ extern int64 JobsComplete(const int64 *ids, int n, const pg_uuid_t *lease);
 extern JobFate JobsFail(int64 id, const pg_uuid_t *lease, const char *error, TimestampTz retry_at);
 extern int64 JobsRelease(const int64 *ids, int n, const pg_uuid_t *lease, TimestampTz run_at);
 extern int64 JobsRetry(const int64 *ids, int n);
-extern JobOfVersion *JobsOfDiffs(const pg_uuid_t *document, int *n);
+extern JobOfVersion *JobsOfDiffs(const pg_uuid_t *document, int nversions, const char *const *versions, int *n);
 extern void JobsErase(const pg_uuid_t *document);
 extern void JobsForgetDead(Datum documents, Datum numbers);
 extern bool JobsNextDue(const char *queue, TimestampTz *due);

@@ -126,9 +126,13 @@ FindChange(ChangeLog *log, int64 number)
 static void
 AddJobs(ChangeLog *log, const pg_uuid_t *uuid)
 {
+	const char **ids = palloc_extended(sizeof(char *) * log->n, MCXT_ALLOC_HUGE);
+	JobOfVersion *jobs;
 	int			n;
-	JobOfVersion *jobs = JobsOfDiffs(uuid, &n);
 
+	for (int i = 0; i < log->n; i++)
+		ids[i] = VersionDiffsId(uuid, log->changes[i].version.number);
+	jobs = JobsOfDiffs(uuid, log->n, ids, &n);
 	for (int i = 0; i < n; i++)
 	{
 		pg_uuid_t	job_uuid;
@@ -136,10 +140,10 @@ AddJobs(ChangeLog *log, const pg_uuid_t *uuid)
 		LoggedChange *change;
 
 		CHECK_FOR_INTERRUPTS();
-		if (!VersionDiffsParseId(jobs[i].version_id, &job_uuid, &number) || memcmp(&job_uuid, uuid, UUID_LEN) != 0)
+		if (!VersionDiffsParseId(jobs[i].version_id, &job_uuid, &number))
 			continue;
 		change = FindChange(log, number);
-		if (change != NULL && change->state != DIFF_PENDING)
+		if (change != NULL)
 			change->state = jobs[i].dead ? DIFF_DEAD : DIFF_PENDING;
 	}
 }
