@@ -5,7 +5,8 @@
 //     POST   /documents                     create: {"title", "content"}
 //     PUT    /documents/{id}                update; If-Match: "version"
 //     DELETE /documents/{id}
-//     GET    /documents/{id}                the latest version, from Redis or the store
+//     GET    /documents/{id}                the latest version, from Redis or the store;
+//                                           ?asOf=time: the one of that time
 //     GET    /documents/{id}/versions       all versions; /versions/{n}: one of them;
 //                                           /versions/{n}/diff?from=m: what changed
 //     GET    /documents/{id}/changes        what changed from version to version
@@ -21,7 +22,7 @@ import { Cache } from './cache.mjs';
 import { connectPool, onEnd } from './settings.mjs';
 
 const MAX_BODY = 16 * 1024 * 1024;
-const PATH = /^\/documents(?:\/([0-9a-f-]{36})(\/(?:versions(?:\/\d+(?:\/diff)?)?|changes))?)?$/;
+const PATH = /^\/documents(?:\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(\/(?:versions(?:\/\d+(?:\/diff)?)?|changes))?)?$/;
 const PASSED = ['content-type', 'if-match', 'if-none-match', 'idempotency-key', 'x-correlation-id'];
 
 const cache = new Cache();
@@ -89,7 +90,7 @@ async function getLatest(request, response, id) {
 }
 
 async function answerDocuments(request, response, url, [, id, rest = '']) {
-    if (request.method === 'GET' && id && !rest)
+    if (request.method === 'GET' && id && !rest && !url.search)
         return getLatest(request, response, id);
     const body = await readBody(request);
 
@@ -109,6 +110,8 @@ async function answerDocuments(request, response, url, [, id, rest = '']) {
 }
 
 async function answer(request, response) {
+    if (!URL.canParse(request.url, 'http://localhost'))
+        return send(response, 400, {});
     const url = new URL(request.url, 'http://localhost');
     const match = PATH.exec(url.pathname);
 

@@ -84,6 +84,9 @@ subtest 'a document and its versions' => sub {
 		'First note|t', 'current_version_id points to the latest version');
 	is($node->safe_psql('postgres', "SELECT string_agg(version_number || ' ' || length(content), ', ' ORDER BY version_number)
 		FROM docs.versions WHERE document_id = '$id'"), '1 13, 2 11', 'versions are there as a table');
+	is(request('GET', "/documents/$id?asOf=9999-12-31")->{json}{_etag}, 2, 'the version of a time comes from the store');
+	is(join(' ', map { request('GET', $_)->{status} } "/documents/$id?asOf=x", '/documents/' . '-' x 36, '//', '/documents?q=%00', "/documents/$id/versions/" . '9' x 30),
+		'400 404 400 400 400', 'what is no request is refused');
 	is(request('DELETE', "/documents/$id")->{status}, 200, 'it is deleted');
 	is(latest($id)->{status}, 404, 'and gone');
 	is(redis("GET doc:latest:$id"), qq({"documentId":"$id","version":3,"deleted":true}), 'the cache keeps that it is');
