@@ -2426,7 +2426,7 @@ COMMENT ON FUNCTION dms.worker_status() IS
 CREATE FUNCTION dms.status()
 RETURNS TABLE (version text, store_version text, instance_id uuid, owner name, projects text, schema_hash text,
 	deployed_at timestamptz, size bigint, documents bigint, change_tracking boolean, changes bigint, cache_mode text,
-	worker text, worker_pid int, worker_error text, oldest_transaction timestamptz, oldest_pid int, gate text, gate_pid int)
+	publications text, worker text, worker_pid int, worker_error text, oldest_transaction timestamptz, oldest_pid int, gate text, gate_pid int)
 LANGUAGE plpgsql VOLATILE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
@@ -2459,6 +2459,8 @@ BEGIN
 		INTO schema_hash, deployed_at, projects
 		FROM dms.EffectiveSchema AS e ORDER BY e.EffectiveSchemaId DESC LIMIT 1;
 		SELECT pg_get_userbyid(c.relowner), greatest(c.reltuples, 0) INTO owner, documents FROM pg_class AS c WHERE c.oid = document;
+		SELECT string_agg(p.pubname, ', ' ORDER BY p.pubname) INTO publications
+		FROM pg_publication_rel AS r JOIN pg_publication AS p ON p.oid = r.prpubid WHERE r.prrelid = 'dms.documentcache'::regclass;
 		SELECT greatest(c.reltuples, 0) INTO changes FROM pg_class AS c WHERE c.oid = 'dms.documentchange'::regclass;
 		SELECT sum(CASE WHEN l.relation IS NULL THEN pg_total_relation_size(c.oid)
 			ELSE c.relpages * current_setting('block_size')::bigint END)

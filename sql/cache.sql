@@ -194,7 +194,7 @@ SELECT dms_internal.compact_some(-1);
 \x
 SELECT version, store_version ~ '^\d+$' AS store_version, instance_id = dms.instance_id() AS same, owner = current_user AS owner, projects,
 	length(schema_hash) AS hash, deployed_at < now() AS deployed, size > 100000 AS size, documents >= 0 AS documents,
-	change_tracking, changes >= 0 AS changes, cache_mode, worker, gate, gate_pid
+	change_tracking, changes >= 0 AS changes, cache_mode, publications, worker, gate, gate_pid
 FROM dms.status();
 BEGIN;
 LOCK TABLE dms.Store IN SHARE ROW EXCLUSIVE MODE;

@@ -70,7 +70,7 @@ static Statement find_documents =
 
 /* --- publications ----------------------------------------------------------- */
 
-/* Find out what a publication is.  It is read as JSON, because columns depend on the version of PostgreSQL. */
+/* Find out what a publication is. */
 static PublicationState
 StateOf(const char *name)
 {
@@ -111,10 +111,11 @@ IsInPublication(void)
 
 /* Refuse a publication that is not ours. */
 static void
-RefuseForeign(const char *name)
+RefuseForeign(const char *name, PublicationState state)
 {
-	ReportError(PROBLEM_ARGUMENT, "Choose another name.",
-				"publication \"%s\" is not one of dms.publish_documents()", name);
+	if (state == PUBLICATION_FOREIGN)
+		ReportError(PROBLEM_ARGUMENT, "Choose another name.",
+					"publication \"%s\" is not one of dms.publish_documents()", name);
 }
 
 /*
@@ -139,6 +140,18 @@ CheckMayCreate(void)
 	ReportError(PROBLEM_NOT_PERMITTED,
 				psprintf("GRANT CREATE ON DATABASE %s TO %s.", quote_identifier(database), quote_identifier(owner)),
 				"the owner of the store, \"%s\", may not create publications in database \"%s\"", owner, database);
+}
+
+/* Returns what there is of a name, if documents may be published under it. */
+static PublicationState
+CheckPublication(const char *name)
+{
+	PublicationState state = StateOf(name);
+
+	RefuseForeign(name, state);
+	if (state == PUBLICATION_NONE)
+		CheckMayCreate();
+	return state;
 }
 
 /*
@@ -192,7 +205,6 @@ Publish(const char *name, PublicationState state)
 		SetIdentity();
 	if (state == PUBLICATION_NONE)
 	{
-		CheckMayCreate();
 		StatementExecute(psprintf("CREATE PUBLICATION %s FOR TABLE dms.DocumentCache WITH (publish = 'insert, update, delete')",
 								  quote_identifier(name)));
 		StatementExecute(psprintf("COMMENT ON PUBLICATION %s IS 'the documents of dms, as dms.publish_documents() publishes them'",
@@ -216,17 +228,12 @@ dms_publish_documents(PG_FUNCTION_ARGS)
 	PreventCommandIfReadOnly("dms.publish_documents()");
 	(void) StoreTable(STORE_STORE);
 	SessionBegin(&session, RIGHTS_OF_OWNER);
-	complete = DocumentCacheIsPublished() && StateOf(name) == PUBLICATION_COMPLETE;
+	complete = CheckPublication(name) == PUBLICATION_COMPLETE && DocumentCacheIsPublished();
 	SessionEnd(&session);
 	if (!complete)
 	{
-		PublicationState state;
-
 		Begin(&session);
-		state = StateOf(name);
-		if (state == PUBLICATION_FOREIGN)
-			RefuseForeign(name);
-		Publish(name, state);
+		Publish(name, CheckPublication(name));
 		SessionEnd(&session);
 	}
 	NoteMode();
@@ -246,8 +253,7 @@ dms_unpublish_documents(PG_FUNCTION_ARGS)
 	PreventCommandIfReadOnly("dms.unpublish_documents()");
 	(void) StoreTable(STORE_STORE);
 	Begin(&session);
-	if (StateOf(name) == PUBLICATION_FOREIGN)
-		RefuseForeign(name);
+	RefuseForeign(name, StateOf(name));
 	StatementExecute(psprintf("DROP PUBLICATION %s", quote_identifier(name)));
 	if (DocumentCacheIsPublished() && !IsInPublication())
 		ResetIdentity();

@@ -147,7 +147,8 @@ static Statement sweep_deleted =
 static const Oid uuid_types[] = {UUIDOID};
 static Statement forget =
 {
-	.sql = "DELETE FROM dms.DocumentCache AS c WHERE c.DocumentUuid OPERATOR(pg_catalog.=) $1",
+	.sql = "DELETE FROM dms.DocumentCache AS c WHERE c.DocumentUuid OPERATOR(pg_catalog.=) $1"
+	" AND NOT EXISTS (SELECT FROM dms.Document AS d WHERE d.DocumentId OPERATOR(pg_catalog.=) c.DocumentId)",
 	.nargs = lengthof(uuid_types),
 	.argtypes = uuid_types,
 };
