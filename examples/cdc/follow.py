@@ -43,6 +43,10 @@ BUCKETS = 256
 IDS = """SELECT DocumentUuid::text FROM dms.Document WHERE (ProjectName, ResourceName) = (%s, %s)
          AND ('x' || right(DocumentUuid::text, 8))::bit(32)::bigint %% 256 = %s"""
 SNAPSHOT_ROWS = 1000
+# The server ends a connection that is silent for wal_sender_timeout, a minute by default.
+INTERVAL = 10
+# What is not for us is confirmed after a second: a server that is shut down waits for it.
+QUIET = 1
 
 
 class LostPlace(Exception):
@@ -72,12 +76,14 @@ class Events:
                 self.saved = json.load(file)
         except FileNotFoundError:
             self.saved = {"system": None, "lsn": None, "size": 0}
-        # What was written after the place was saved is written again.
         self.file = open(path, "ab")
+        if self.file.tell() < self.saved["size"]:
+            raise SystemExit("follow: %s is shorter than it was; remove %s, too" % (path, self.state))
+        # What was written after the place was saved is written again.
         self.file.truncate(self.saved["size"])
 
     def place(self):
-        """The server and the position in its log; None at the beginning."""
+        """The server, None if there is none yet, and the position in its log, None if it is not known."""
         return self.saved["system"], self.saved["lsn"]
 
     def begin(self):
@@ -119,7 +125,7 @@ class DatabaseCopy:
         CREATE TABLE IF NOT EXISTS cdc.document (
             id uuid PRIMARY KEY, project text NOT NULL, resource text NOT NULL, etag bigint NOT NULL,
             last_modified timestamptz NOT NULL, document json NOT NULL);
-        CREATE TABLE IF NOT EXISTS cdc.place (system text NOT NULL, lsn bigint NOT NULL)"""
+        CREATE TABLE IF NOT EXISTS cdc.place (system text NOT NULL, lsn bigint)"""
     PUT = """INSERT INTO cdc.document (id, project, resource, etag, last_modified, document) VALUES %s
              ON CONFLICT (id) DO UPDATE SET (project, resource, etag, last_modified, document) =
                  (EXCLUDED.project, EXCLUDED.resource, EXCLUDED.etag, EXCLUDED.last_modified, EXCLUDED.document)"""
@@ -217,13 +223,15 @@ class Follower:
         """Raise LostPlace unless the slot continues what was written; returns the place."""
         system, lsn = self.target.place()
         slots = self.ask(SLOT, self.slot)
-        if lsn is None:
+        if slots and (system is None or slots[0][2:] != ("wal2json", True)):
+            raise SystemExit("follow: the slot \"%s\" is of another copy; choose another name" % self.slot)
+        if system is None:
             raise LostPlace("nothing was written yet")
         if not slots:
             raise LostPlace("there is no slot \"%s\"" % self.slot)
-        confirmed, lost, plugin, here = slots[0]
-        if plugin != "wal2json" or not here:
-            raise SystemExit("follow: the slot \"%s\" is not one of this program" % self.slot)
+        confirmed, lost, _, _ = slots[0]
+        if lsn is None:
+            raise LostPlace("the first run did not end")
         if lost:
             raise LostPlace("the slot has fallen too far behind")
         if system != self.system:
@@ -236,6 +244,8 @@ class Follower:
         """Make the slot, and read all documents in its snapshot; returns the place."""
         if self.ask(SLOT, self.slot):
             self.wait_for_slot(lambda: self.cursor.drop_replication_slot(self.slot))
+        # From here on the slot is known to be ours.
+        self.target.commit(self.system, None)
         self.cursor.create_replication_slot(self.slot, output_plugin="wal2json")
         _, point, snapshot, _ = self.cursor.fetchone()
         high, low = point.split("/")
@@ -293,7 +303,7 @@ class Follower:
         self.told = time.monotonic()
 
     def take(self, message):
-        """Take a message: the begin or the end of a transaction, or a change of a row."""
+        """Take a message: the begin or the end of a transaction, or a change of a row, which counts."""
         record = json.loads(message.payload)
         action = record["action"]
         if action == "B":
@@ -301,7 +311,7 @@ class Follower:
         elif action == "C":
             self.open = False
             self.place = message_lsn(record["nextlsn"])
-            if len(self.changes) >= self.batch:
+            if len(self.changes) >= self.batch or time.monotonic() - self.told >= INTERVAL:
                 self.save()
         elif action == "T":
             raise LostPlace("the table was truncated by hand")
@@ -312,6 +322,8 @@ class Follower:
             if self.open and len(self.changes) >= 10 * self.batch:
                 self.target.put(self.changes)
                 self.changes = []
+                self.tell()
+        return action in "IUD"
 
     def change(self, record):
         """The change of a row that a record of wal2json tells."""
@@ -340,13 +352,12 @@ class Follower:
     def idle(self, interval):
         """Nothing is to be read now: store what there is, and what the server says is not for us."""
         if not self.open:
-            reached = self.cursor.wal_end
-            if self.unsaved or (reached > self.place and time.monotonic() - self.told >= interval):
-                self.place = max(self.place, reached)
+            self.place = max(self.place, self.cursor.wal_end)
+            if self.unsaved or (self.place > self.saved and time.monotonic() - self.told >= QUIET):
                 self.save()
         if time.monotonic() - self.told >= interval:
             self.tell()
-        select.select([self.cursor], [], [], min(interval, 1))
+        select.select([self.cursor], [], [], min(interval, QUIET))
 
     def catch_up(self, until):
         """Read the log up to a position, or for ever; returns how many changes there were."""
@@ -354,10 +365,9 @@ class Follower:
         while True:
             message = self.cursor.read_message()
             if message is not None:
-                self.take(message)
-                count += message.payload.startswith(('{"action":"I"', '{"action":"U"', '{"action":"D"'))
+                count += self.take(message)
                 continue
-            self.idle(10 if until is None else 0.05)
+            self.idle(INTERVAL if until is None else 0.05)
             if until is not None and not self.open and not self.unsaved and self.place >= until:
                 return count
 

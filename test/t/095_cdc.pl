@@ -22,7 +22,7 @@ plan skip_all => 'python3-psycopg2 is not installed' unless defined $python;
 chomp(my $libraries = qx(pg_config --pkglibdir));
 plan skip_all => 'postgresql-15-wal2json is not installed' unless -e "$libraries/wal2json.so";
 
-my $transactions = $ENV{DMS_LONG} ? 50_000  : 1_500;
+my $transactions = $ENV{DMS_LONG} ? 10_000  : 1_000;
 my $dependents   = $ENV{DMS_LONG} ? 100_000 : 2_000;
 my $top    = "$FindBin::RealBin/../..";
 my $follow = "$top/examples/cdc/follow.py";
@@ -72,6 +72,11 @@ my %targets = (
 like(follow('copy', '--once'), qr/^follow: nothing was written yet; beginning anew\nfollow: a new slot, with 0 documents\nfollow: 0 changes$/, 'the first run makes a slot');
 is(follow('copy', '--once'), "follow: 0 changes\n", 'the next one goes on');
 
+# A server that cannot decode its log says so.
+($code, $out, $err) = $copy->psql('postgres', "SET client_min_messages = warning; CREATE EXTENSION dms; SELECT dms.deploy_schema('$schema'::json);"
+	  . ' SELECT dms.publish_documents()');
+like($err, qr/WARNING:.*logical/, 'a server that cannot decode them says so');
+
 # --- beside writers -----------------------------------------------------------
 
 my %running = map { $_ => start_follow($_) } qw(events copy);
@@ -97,6 +102,9 @@ like($stressed, qr/^0 findings$/m, 'and found nothing') or diag($stressed);
 is($source->safe_psql('store', q{SELECT dms.wait_until_projected('10 minutes')}), 't', 'all is projected');
 equal('beside writers');
 
+# Consumers survive a restart of the server.
+$source->restart;
+
 # --- a cascade ----------------------------------------------------------------
 
 my $renamed = cascade();
@@ -111,6 +119,13 @@ ok($source->poll_query_until('store', q{SELECT NOT bool_or(active) FROM pg_repli
 $source->safe_psql('store', q{SELECT pg_drop_replication_slot('copy')});
 like(follow('copy', '--once'), qr/^follow: there is no slot "copy"; beginning anew\nfollow: a new slot, with [1-9]\d* documents$/m, 'a slot that is gone: anew');
 equal('after that');
+
+# A first run that was killed before it had read everything, and a slot that is in use already.
+$copy->safe_psql('copy', 'UPDATE cdc.place SET lsn = NULL');
+like(follow('copy', '--once'), qr/^follow: the first run did not end; beginning anew$/m, 'a copy that is not complete: anew');
+$targets{other} = [ '--slot', 'copy', '--envelopes', "$dir/other" ];
+($code, $out, $err) = run_follow('other', '--once');
+is("$code $err", qq(1 follow: the slot "copy" is of another copy; choose another name\n), 'the slot of another copy is not taken');
 
 # A slot that is ahead of the copy, which was restored from a backup for example.
 $copy->safe_psql('copy', 'UPDATE cdc.place SET lsn = lsn - 1000000');
@@ -159,7 +174,7 @@ like(follow('copy', '--once'), qr/^follow: $all changes$/, 'a truncated store is
 is($copy->safe_psql('copy', 'SELECT count(*) FROM cdc.document'), 0, 'the copy is empty');
 subscribed();
 is($copy->safe_psql('copy', 'SELECT count(*) FROM dms.documentcache'), 0, 'and so is the subscription');
-unlike(slurp_file($copy->logfile), qr/ERROR/, 'the subscription had no error');
+unlike(slurp_file($copy->logfile), qr/ERROR:  (?!could not (?:send|receive|connect))/, 'the subscription had no error but the restart');
 
 # Whoever ends for good leaves no slot behind.
 follow('events', '--drop');
@@ -192,17 +207,17 @@ sub run_follow
 	my $ok = IPC::Run::run([ $python, $follow, $source->connstr('store'), @{ $targets{$target} }, @arguments ], '<', \undef, '>', \$out, '2>', \$err,
 		IPC::Run::timeout(10 * $PostgreSQL::Test::Utils::timeout_default));
 
-	diag($err) if $err ne '';
-	return ($ok ? 0 : $? >> 8, $out);
+	diag($err) if $err ne '' && $ok;
+	return ($ok ? 0 : $? >> 8, $out, $err);
 }
 
 # Run it without an error; returns what it printed.
 sub follow
 {
 	my ($target, @arguments) = @_;
-	my ($status, $out) = run_follow($target, @arguments);
+	my ($status, $out, $err) = run_follow($target, @arguments);
 
-	is($status, 0, "$target: @arguments");
+	is($status, 0, "$target: @arguments") or diag($err);
 	return $out;
 }
 
@@ -211,7 +226,7 @@ sub start_follow
 {
 	my ($target) = @_;
 
-	return IPC::Run::start([ $python, $follow, $source->connstr('store'), @{ $targets{$target} }, '--batch', 20 ], '<', \undef,
+	return IPC::Run::start([ $python, $follow, $source->connstr('store'), @{ $targets{$target} }, '--batch', 100 ], '<', \undef,
 		'>>', "$dir/$target.log", '2>&1');
 }
 
@@ -254,7 +269,8 @@ sub equal
 	return;
 }
 
-# Read the events: what they add up to, and what must not be.
+# Read the events: what they add up to, and what must not be.  Some of them are parsed; of
+# all others the parts are found by their places.
 sub read_events
 {
 	my %stream = (last => {}, bad => '', without => 0, ops => { map { $_ => 0 } qw(c u d r) });
@@ -263,36 +279,32 @@ sub read_events
 	open my $file, '<', $events or die "cannot read $events";
 	while (my $line = <$file>)
 	{
-		my $event = decode_json($line);
-		my $value = $event->{value};
-		my $id    = $event->{key}{documentuuid} // die "no key: $line";
+		my ($id, $value) = $line =~ /^\{"key": \{"documentuuid": "([0-9a-f-]{36})"\}, "value": (.*)\}$/ or die "no event: $line";
+		my ($op) = $value =~ /, "op": "([cudr])", "ts_ms": \d+\}$/;
 
+		decode_json($line) if $. <= 200;
 		if (defined $deleted)
 		{
-			$stream{bad} .= "no tombstone of $deleted\n" if defined $value || $id ne $deleted;
+			$stream{bad} .= "no tombstone of $deleted\n" if $value ne 'null' || $id ne $deleted;
 			$deleted = undef;
 			next;
 		}
-		$stream{ops}{ $value->{op} }++;
-		if ($value->{op} eq 'd')
+		$stream{ops}{$op}++;
+		if ($op eq 'd')
 		{
+			$stream{bad} .= "a delete with more than the key: $line" if $value !~ /^\{"before": \{"documentuuid": "$id"\}, "after": null,/;
 			$deleted = $id;
 			delete $stream{last}{$id};
 			next;
 		}
-		my $etag = $value->{after}{etag};
+		my ($etag) = $value =~ /"etag": (\d+), "lastmodifiedat"/;
+		my ($in_text) = $value =~ /"documentjson": "[^\n]*\\"_etag\\":\\"(\d+)\\"/;
 
-		$stream{without}++ unless decode_json_text($value->{after}{documentjson})->{_etag} eq $etag;
-		$stream{bad} .= "$id: $etag after $highest{$id}\n" if defined $highest{$id} && ($value->{op} eq 'c' ? $etag <= $highest{$id} : $etag < $highest{$id});
+		$stream{without}++ if !defined $in_text || $in_text ne $etag;
+		$stream{bad} .= "$id: $etag after $highest{$id}\n" if defined $highest{$id} && ($op eq 'c' ? $etag <= $highest{$id} : $etag < $highest{$id});
 		$highest{$id} = $stream{last}{$id} = $etag;
 	}
 	return \%stream;
-}
-
-# Parse the text of a document, which is a string of characters here.
-sub decode_json_text
-{
-	return JSON::PP->new->decode($_[0]);
 }
 
 # --- writing ------------------------------------------------------------------------
