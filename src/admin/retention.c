@@ -8,6 +8,7 @@
 #include "base/faults.h"
 #include "base/report.h"
 #include "document/history.h"
+#include "document/historypurge.h"
 #include "engine/session.h"
 #include "engine/snapshot.h"
 #include "fmgr.h"

@@ -14,8 +14,9 @@
  * it refers to are part of the text.  A transaction that has renamed one of them
  * either raised the etag before we did, and has committed, or will do so after us.
  *
- * This module has all statements on the table, but for the trigger that records
- * deleted documents.
+ * This module has all statements on the table, but for those that find out which
+ * versions are not retained (historypurge.c), and the trigger that records deleted
+ * documents.
  */
 #include "postgres.h"
 
@@ -53,6 +54,9 @@
 /* The most guesses in a search for the version of a time. */
 #define MAX_GUESSES 4
 
+/* So many versions, or fewer, are looked at one after the other. */
+#define FEW_VERSIONS 16
+
 /* The trigger that records deleted documents; it exists if there is anything to record. */
 #define TRIGGER "document_history"
 
@@ -73,8 +77,8 @@ static KeyedTable new_versions =
 	.schema = "dms",.name = "documentversion", KEYED_COLUMNS(version_columns, version_types),.nkeys = 2
 };
 
-static const char *const time_columns[] = {"documentuuid", "versionnumber", "createdat", "resourcetypeid", "kind"};
-static const Oid time_types[] = {UUIDOID, INT8OID, TIMESTAMPTZOID, INT4OID, TEXTOID};
+static const char *const time_columns[] = {"documentuuid", "versionnumber", "createdat"};
+static const Oid time_types[] = {UUIDOID, INT8OID, TIMESTAMPTZOID};
 static KeyedTable version_times =
 {
 	.schema = "dms",.name = "documentversion", KEYED_COLUMNS(time_columns, time_types),.nkeys = 2,.nsearch = 2
@@ -137,49 +141,6 @@ static Statement list_versions =
 	.nargs = 3,
 	.argtypes = uuid_types,
 	.ordered = true,
-};
-
-/*
- * Versions that are not retained, among those of some documents: neither one of the
- * newest, nor young enough.  The newest one of a document stays.  It is a record of
- * the deletion if the document is gone; when that is not young any more, all go.
- *
- * The versions of a document are neighbors in the index, so one walk along it sees the
- * newest one of each.  A place does not change between finding and deleting: versions
- * are never updated, and our snapshot keeps VACUUM from giving it to another row.
- */
-#define PURGE_SQL(documents) \
-	"WITH rule AS MATERIALIZED (SELECT ResourceTypeId," \
-	" (Options OPERATOR(pg_catalog.->>) 'retainVersions')::pg_catalog.int8 AS Versions," \
-	" pg_catalog.now() OPERATOR(pg_catalog.-)" \
-	" (Options OPERATOR(pg_catalog.->>) 'retainFor')::pg_catalog.interval AS Since" \
-	" FROM dms.ResourceType WHERE Options OPERATOR(pg_catalog.?|) ARRAY['retainVersions', 'retainFor'])," \
-	" old AS MATERIALIZED (SELECT v.Place FROM (SELECT h.ctid AS Place, h.DocumentUuid, h.VersionNumber, h.CreatedAt," \
-	" h.ResourceTypeId, pg_catalog.max(h.VersionNumber) OVER document AS Newest," \
-	" pg_catalog.max(h.CreatedAt) OVER document AS NewestAt," \
-	" pg_catalog.max(CASE WHEN h.Kind::pg_catalog.text OPERATOR(pg_catalog.=) 'deleted' THEN h.VersionNumber END)" \
-	" OVER document AS Deleted" \
-	" FROM dms.DocumentVersion AS h WHERE h.DocumentUuid OPERATOR(pg_catalog." documents ") $1" \
-	" WINDOW document AS (PARTITION BY h.DocumentUuid ORDER BY h.VersionNumber" \
-	" ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)) AS v" \
-	" JOIN rule AS r ON r.ResourceTypeId OPERATOR(pg_catalog.=) v.ResourceTypeId" \
-	" WHERE (v.VersionNumber OPERATOR(pg_catalog.<) v.Newest" \
-	" AND (r.Versions IS NULL OR v.VersionNumber OPERATOR(pg_catalog.<=)" \
-	" (v.Newest OPERATOR(pg_catalog.-) r.Versions))" \
-	" AND (r.Since IS NULL OR v.CreatedAt OPERATOR(pg_catalog.<=) r.Since))" \
-	" OR (v.Deleted OPERATOR(pg_catalog.=) v.Newest AND v.NewestAt OPERATOR(pg_catalog.<=) r.Since)" \
-	" ORDER BY v.DocumentUuid, v.VersionNumber LIMIT $2)," \
-	" gone AS (DELETE FROM dms.DocumentVersion AS v USING old WHERE v.ctid OPERATOR(pg_catalog.=) old.Place" \
-	" RETURNING v.DocumentUuid, v.VersionNumber)" \
-	" SELECT DocumentUuid, pg_catalog.max(VersionNumber), pg_catalog.count(*) FROM gone GROUP BY DocumentUuid"
-
-static Statement purge_from =
-{
-	.sql = PURGE_SQL(">="),.nargs = 2,.argtypes = uuid_types,.ordered = true
-};
-static Statement purge_before =
-{
-	.sql = PURGE_SQL("<"),.nargs = 2,.argtypes = uuid_types,.ordered = true
 };
 
 static Statement erase =
@@ -385,21 +346,46 @@ HistoryNewest(const pg_uuid_t *uuid, HistoryVersion *version)
 	return TakeVersion(StatementRun(&find_newest, values, NULL, true, 1), version);
 }
 
-/* Find a version by its number; returns false if there is none. */
+/* Returns a column of the row that a scan of version_times is at. */
+static Datum
+ScannedColumn(KeyScan *scan, int column)
+{
+	bool		isnull;
+	Datum		value = slot_getattr(scan->slot, scan->columns[column], &isnull);
+
+	if (isnull)
+		ResultRefuse("NULL where there must be a value");
+	return value;
+}
+
+/* Get the version that a scan is at; numbers and times are enough to search. */
+static void
+ScannedVersion(KeyScan *scan, HistoryVersion *version)
+{
+	version->number = DatumGetInt64(ScannedColumn(scan, 1));
+	version->created_at = DatumGetTimestampTz(ScannedColumn(scan, 2));
+}
+
+/*
+ * Find a version by its number, by a scan that seeks and then goes on with those up to
+ * another number.  Returns false if there is none.
+ */
 static bool
-FindVersion(const pg_uuid_t *uuid, int64 number, HistoryVersion *version)
+FindVersions(KeyScan *scan, const pg_uuid_t *uuid, int64 number, int64 end, HistoryVersion *version)
 {
 	Datum		keys[] = {UUIDPGetDatum(uuid), Int64GetDatum(number)};
-	StoredRows	rows;
 
-	KeyScanRead(&version_times, keys, &rows);
-	if (rows.nrows == 0)
+	if (!KeyScanSeek(scan, keys, end))
 		return false;
-	version->number = DatumGetInt64(rows.values[1]);
-	version->created_at = DatumGetTimestampTz(rows.values[2]);
-	version->type_id = DatumGetInt32(rows.values[3]);
-	version->deleted = IsDeleted(TextDatumGetCString(rows.values[4]));
-	return true;
+	ScannedVersion(scan, version);
+	return version->number == number;
+}
+
+/* Find a version by its number; returns false if there is none. */
+static bool
+FindVersion(KeyScan *scan, const pg_uuid_t *uuid, int64 number, HistoryVersion *version)
+{
+	return FindVersions(scan, uuid, number, number, version);
 }
 
 /*
@@ -415,18 +401,46 @@ GuessNumber(const HistoryVersion *first, const HistoryVersion *last, TimestampTz
 }
 
 /*
+ * Walk along the numbers from *first, which was written up to a time, to last, which was
+ * not, until *first is the last one up to then.  Returns false if a number is missing.
+ */
+static bool
+WalkAsOf(KeyScan *scan, const pg_uuid_t *uuid, TimestampTz time, HistoryVersion *first, int64 last)
+{
+	HistoryVersion next;
+
+	if (last - first->number <= 1)
+		return true;
+	if (!FindVersions(scan, uuid, first->number + 1, last - 1, &next))
+		return false;
+	while (next.created_at <= time)
+	{
+		*first = next;
+		if (last - first->number <= 1)
+			return true;
+		if (!KeyScanNext(scan))
+			return false;
+		ScannedVersion(scan, &next);
+		if (next.number != first->number + 1)
+			return false;
+	}
+	return true;
+}
+
+/*
  * Search the numbers from *first, which was written up to a time, to last, which was
  * not, until *first is the last one up to then.  Returns false if a number is missing.
  *
  * The first numbers are guessed.  A guess is often close, but on the same side as the
- * one before; so each second one goes a little further.  Then what is left is halved.
+ * one before; so each second one goes a little further.  Then what is left is halved,
+ * until a walk over it is as cheap.
  */
 static bool
-SearchAsOf(const pg_uuid_t *uuid, TimestampTz time, HistoryVersion *first, HistoryVersion last)
+SearchAsOf(KeyScan *scan, const pg_uuid_t *uuid, TimestampTz time, HistoryVersion *first, HistoryVersion last)
 {
 	bool		upwards = false;
 
-	for (int i = 0; last.number - first->number > 1; i++)
+	for (int i = 0; last.number - first->number > FEW_VERSIONS; i++)
 	{
 		int64		room = last.number - first->number;
 		int64		number = i < MAX_GUESSES ? GuessNumber(first, &last, time) : first->number + room / 2;
@@ -436,7 +450,7 @@ SearchAsOf(const pg_uuid_t *uuid, TimestampTz time, HistoryVersion *first, Histo
 		CHECK_FOR_INTERRUPTS();
 		number += upwards ? further : -further;
 		number = Min(Max(number, first->number + 1), last.number - 1);
-		if (!FindVersion(uuid, number, &found))
+		if (!FindVersion(scan, uuid, number, &found))
 			return false;
 		upwards = found.created_at <= time;
 		if (upwards)
@@ -444,40 +458,77 @@ SearchAsOf(const pg_uuid_t *uuid, TimestampTz time, HistoryVersion *first, Histo
 		else
 			last = found;
 	}
-	return true;
+	return WalkAsOf(scan, uuid, time, first, last.number);
 }
 
 /* Find the first version of a document that is kept; returns false if there is none. */
 static bool
-FindOldest(const pg_uuid_t *uuid, HistoryVersion *version)
+FindOldest(KeyScan *scan, const pg_uuid_t *uuid, HistoryVersion *version)
 {
 	Datum		values[] = {UUIDPGetDatum(uuid)};
 
-	return FindVersion(uuid, 1, version) ||
+	return FindVersion(scan, uuid, 1, version) ||
 		TakeVersion(StatementRun(&find_oldest, values, NULL, true, 1), version);
 }
 
 /*
- * Find the last version of a document that was written up to a time, in the active
- * snapshot; returns false if there is none.  The etag is that of the document, or 0 if
- * it does not exist.  Times do not fall as numbers grow, and numbers have no gaps,
- * unless the history was switched off for a while.
+ * Find the last version of a document that was written up to a time, by a few looks at
+ * single versions.  Times do not fall as numbers grow, and numbers have no gaps, unless
+ * the history was switched off for a while.  Returns false if it cannot be found like
+ * that; version->number is 0 if there is none.
+ *
+ * The newest one has number 0 if the document does not exist.  If it is too young, it
+ * bounds the search, and need not be there.
  */
-bool
-HistoryAsOf(const pg_uuid_t *uuid, int64 etag, TimestampTz time, HistoryVersion *version)
+static bool
+LookForAsOf(KeyScan *scan, const pg_uuid_t *uuid, HistoryVersion newest, TimestampTz time, HistoryVersion *version)
 {
-	Datum		values[] = {UUIDPGetDatum(uuid), TimestampTzGetDatum(time)};
-	HistoryVersion newest;
+	bool		younger = newest.number > 0 && newest.created_at > time;
 
-	if ((etag == 0 || !FindVersion(uuid, etag, &newest)) && !HistoryNewest(uuid, &newest))
-		return false;
-	*version = newest;
-	if (newest.created_at <= time)
+	version->number = 0;
+	if (!younger && (newest.number == 0 || !FindVersion(scan, uuid, newest.number, &newest)) &&
+		!HistoryNewest(uuid, &newest))
 		return true;
-	if (!FindOldest(uuid, version) || version->created_at > time)
+	if (newest.created_at <= time)
+	{
+		*version = newest;
+		return true;
+	}
+	if (FindOldest(scan, uuid, version) && version->created_at <= time)
+		return SearchAsOf(scan, uuid, time, version, newest);
+	version->number = 0;
+	return true;
+}
+
+/* Look for it without a statement; returns false if that cannot be done. */
+static bool
+LookDirectly(const pg_uuid_t *uuid, HistoryVersion newest, TimestampTz time, HistoryVersion *version)
+{
+	KeyScan		scan;
+	bool		able;
+
+	if (!KeyScanOpen(&scan, &version_times, AccessShareLock, ACL_SELECT))
 		return false;
-	return SearchAsOf(uuid, time, version, newest) ||
-		TakeVersion(StatementRun(&find_as_of, values, NULL, true, 1), version);
+	able = KeyScanBeginSeeking(&scan) && LookForAsOf(&scan, uuid, newest, time, version);
+	KeyScanClose(&scan);
+	return able;
+}
+
+/*
+ * Returns the number of the last version of a document that was written up to a time,
+ * in the active snapshot; 0 if there is none.  The document has this etag since it was
+ * modified; the etag is 0 if it does not exist.
+ */
+int64
+HistoryAsOf(const pg_uuid_t *uuid, int64 etag, TimestampTz modified, TimestampTz time)
+{
+	HistoryVersion newest = {.number = etag,.created_at = modified};
+	Datum		values[] = {UUIDPGetDatum(uuid), TimestampTzGetDatum(time)};
+	HistoryVersion version;
+
+	if (LookDirectly(uuid, newest, time, &version))
+		return version.number;
+	return TakeVersion(StatementRun(&find_as_of, values, NULL, true, 1), &version) ? version.number : 0;
 }
 
 /*
@@ -581,10 +632,10 @@ HistoryUnrecorded(const int64 *ids, int n, int *left)
 
 /*
  * Run a statement that deletes versions, which a trigger refuses otherwise.  Returns how
- * many rows it has processed, or returned.
+ * many there were.
  */
-static uint64
-DeleteVersions(Statement *statement, Datum *values)
+uint64
+HistoryDeleteVersions(Statement *statement, Datum *values)
 {
 	int			level = NewGUCNestLevel();
 	uint64		deleted;
@@ -596,69 +647,6 @@ DeleteVersions(Statement *statement, Datum *values)
 }
 
 /*
- * Delete versions by one of the two statements for that, and then what repeats parts of
- * them.  Returns how many versions there were.
- */
-static int64
-PurgeVersions(Statement *statement, Datum *values)
-{
-	uint64		n = DeleteVersions(statement, values);
-	Datum	   *uuids = palloc_extended(sizeof(Datum) * Max(n, 1), MCXT_ALLOC_HUGE);
-	Datum	   *numbers = palloc_extended(sizeof(Datum) * Max(n, 1), MCXT_ALLOC_HUGE);
-	Datum		documents;
-	Datum		last;
-	int64		deleted = 0;
-
-	if (n == 0)
-		return 0;
-	for (uint64 i = 0; i < n; i++)
-	{
-		pg_uuid_t  *uuid = palloc(sizeof(pg_uuid_t));
-
-		*uuid = ResultUuid(i, 1);
-		uuids[i] = UUIDPGetDatum(uuid);
-		numbers[i] = Int64GetDatum(ResultInt64(i, 2));
-		deleted += ResultInt64(i, 3);
-	}
-	documents = DatumArray((int) n, uuids, NULL, UUIDOID);
-	last = DatumArray((int) n, numbers, NULL, INT8OID);
-	VersionDiffsForget(documents, last);
-	JobsForgetDead(documents, last);
-	return deleted;
-}
-
-/* Returns true if versions of any resource need not be retained for ever. */
-bool
-HistoryIsPurged(void)
-{
-	return StatementExecuteWithArgs("SELECT FROM dms.ResourceType"
-									" WHERE Options OPERATOR(pg_catalog.?|) ARRAY['retainVersions', 'retainFor'] LIMIT 1",
-									0, NULL, NULL, false) > 0;
-}
-
-/*
- * Delete versions that the options of their resources do not retain, at most so many,
- * the oldest ones of each document first.  Returns their number.
- *
- * The walk along the index begins at a random document, and continues at the first
- * one.  Otherwise each call would pass over what earlier calls have left.
- */
-int64
-HistoryPurge(int64 max_rows)
-{
-	pg_uuid_t	start;
-	Datum		values[2] = {UUIDPGetDatum(&start)};
-	int64		deleted;
-
-	if (!pg_strong_random(start.data, UUID_LEN))
-		memset(start.data, 0, UUID_LEN);
-	values[1] = Int64GetDatum(max_rows);
-	deleted = PurgeVersions(&purge_from, values);
-	values[1] = Int64GetDatum(max_rows - deleted);
-	return deleted + PurgeVersions(&purge_before, values);
-}
-
-/*
  * Delete all versions of a document but the current one; returns how many there were.
  * The caller has locked the document if it exists.  If it is restored meanwhile, either
  * the statement sees both the document and its version, or neither.
@@ -667,7 +655,7 @@ int64
 HistoryErase(const pg_uuid_t *uuid)
 {
 	Datum		values[] = {UUIDPGetDatum(uuid)};
-	uint64		deleted = DeleteVersions(&erase, values);
+	uint64		deleted = HistoryDeleteVersions(&erase, values);
 
 	JobsErase(uuid);
 	VersionDiffsErase(uuid);

@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "document/document.h"
+#include "engine/statement.h"
 #include "model/modelcache.h"
 
 /* Why a version was written.  Those of deleted documents are written by a trigger. */
@@ -36,14 +37,13 @@ extern bool HistoryIsKept(Resource *resource);
 extern void HistoryAppendOne(Resource *resource, const DocumentHeader *header, HistoryKind kind);
 extern void HistoryAppend(Resource *resource, const int64 *ids, int n, HistoryKind kind);
 extern bool HistoryNewest(const pg_uuid_t *uuid, HistoryVersion *version);
-extern bool HistoryAsOf(const pg_uuid_t *uuid, int64 etag, TimestampTz time, HistoryVersion *version);
+extern int64 HistoryAsOf(const pg_uuid_t *uuid, int64 etag, TimestampTz modified, TimestampTz time);
 extern text *HistoryText(const pg_uuid_t *uuid, int64 number);
 extern bool HistoryLock(const pg_uuid_t *uuid, int64 number);
 extern uint64 HistoryList(const pg_uuid_t *uuid, int64 before, int64 limit);
 extern int64 *HistoryLockUnrecorded(const ResourceModel *model, int64 after, int limit, bool wait, int *n);
 extern int64 *HistoryUnrecorded(const int64 *ids, int n, int *left);
-extern bool HistoryIsPurged(void);
-extern int64 HistoryPurge(int64 max_rows);
+extern uint64 HistoryDeleteVersions(Statement *statement, Datum *values);
 extern int64 HistoryErase(const pg_uuid_t *uuid);
 extern uint64 HistoryCount(void);
 extern List *HistoryDdl(int32 type_id, bool kept);

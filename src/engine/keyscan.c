@@ -356,15 +356,22 @@ KeyScanOpen(KeyScan *scan, KeyedTable *table, LOCKMODE lock, AclMode rights)
 	return able;
 }
 
-/* Start the scan with the keys that were added. */
+/* Prepare the scan with the keys that were added. */
 static void
-StartScan(KeyScan *scan)
+PrepareScan(KeyScan *scan)
 {
 	Assert(ActiveSnapshotSet());
 	scan->slot = table_slot_create(scan->relation, NULL);
 	scan->scan = index_beginscan(scan->relation, scan->index,
 								 FAULT_SKIP("read_snapshot") ? GetLatestSnapshot() : GetActiveSnapshot(),
 								 scan->nkeys, 0);
+}
+
+/* Start the scan with the keys that were added. */
+static void
+StartScan(KeyScan *scan)
+{
+	PrepareScan(scan);
 	index_rescan(scan->scan, scan->keys, scan->nkeys, NULL, 0);
 }
 
@@ -405,6 +412,58 @@ bool
 KeyScanBegin(KeyScan *scan, const Datum *keys)
 {
 	return BeginKeys(scan, keys, false);
+}
+
+/*
+ * Prepare to scan rows whose search columns equal keys, but for the last one, a bigint,
+ * which is in a range: in order, in the active snapshot, and each time KeyScanSeek()
+ * says where.  Returns false if there is no suitable index.
+ */
+bool
+KeyScanBeginSeeking(KeyScan *scan)
+{
+	int			last = KeyedTableSearchColumns(scan->table) - 1;
+
+	Assert(scan->table->types[last] == INT8OID && !scan->table->any_order);
+	scan->index = OpenIndex(scan);
+	if (scan->index == NULL)
+		return false;
+	for (int i = 0; i < last; i++)
+		AddKey(scan, i, 0, BTEqualStrategyNumber, EqualsFunction(scan->table->types[i]), (Datum) 0);
+	AddKey(scan, last, 0, BTGreaterEqualStrategyNumber, F_INT8GE, (Datum) 0);
+	AddKey(scan, last, 0, BTLessEqualStrategyNumber, F_INT8LE, (Datum) 0);
+	PrepareScan(scan);
+	return true;
+}
+
+/*
+ * Go to the first row of the keys, the last one of which is the beginning of a range;
+ * returns false if there is none.
+ */
+bool
+KeyScanSeek(KeyScan *scan, const Datum *keys, int64 end)
+{
+	for (int i = 0; i < scan->nkeys - 1; i++)
+		scan->keys[i].sk_argument = keys[i];
+	scan->keys[scan->nkeys - 1].sk_argument = Int64GetDatum(end);
+	index_rescan(scan->scan, scan->keys, scan->nkeys, NULL, 0);
+	return KeyScanNext(scan);
+}
+
+/*
+ * Start to scan the rows whose first column, a uuid, is at least this one, in the
+ * active snapshot and in order.  Returns false if there is no suitable index.
+ */
+bool
+KeyScanBeginFrom(KeyScan *scan, Datum first)
+{
+	Assert(scan->table->types[0] == UUIDOID && !scan->table->any_order);
+	scan->index = OpenIndex(scan);
+	if (scan->index == NULL)
+		return false;
+	AddKey(scan, 0, 0, BTGreaterEqualStrategyNumber, F_UUID_GE, first);
+	StartScan(scan);
+	return true;
 }
 
 /* Returns the end of the run of consecutive ids that starts at first. */

@@ -27,13 +27,16 @@ typedef struct KeyScan
 	const int64 *ids;			/* ascending; NULL if not scanned by runs */
 	int			nids;
 	int			run_end;		/* index after the last id of the current run */
-	ScanKeyData keys[Max(KEYED_TABLE_MAX_SEARCH, 2)];
+	ScanKeyData keys[KEYED_TABLE_MAX_SEARCH + 1];
 	int			nkeys;
 } KeyScan;
 
 extern void KeyScanInit(void);
 extern bool KeyScanOpen(KeyScan *scan, KeyedTable *table, LOCKMODE lock, AclMode rights);
 extern bool KeyScanBegin(KeyScan *scan, const Datum *keys);
+extern bool KeyScanBeginSeeking(KeyScan *scan);
+extern bool KeyScanSeek(KeyScan *scan, const Datum *keys, int64 end);
+extern bool KeyScanBeginFrom(KeyScan *scan, Datum first);
 extern bool KeyScanBeginIds(KeyScan *scan, const int64 *ids, int n);
 extern bool KeyScanNext(KeyScan *scan);
 extern void KeyScanClose(KeyScan *scan);

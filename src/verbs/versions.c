@@ -127,6 +127,7 @@ VersionsFind(const pg_uuid_t *uuid, VersionedDocument *document)
 	if (!document->exists)
 		return FindDeleted(uuid, document) && MayReadDeleted(document->resource);
 	document->etag = header.etag;
+	document->modified = header.last_modified;
 	if (!IsVisible(document->resource, header.document_id))
 		return false;
 	if (!MayReadVersions(document->resource, true))
@@ -179,15 +180,12 @@ text *
 VersionsTextAsOf(const VersionedDocument *document, TimestampTz time, MemoryContext context, int64 *number)
 {
 	Session		owner;
-	HistoryVersion version;
 	text	   *found = NULL;
 
 	SessionBegin(&owner, RIGHTS_OF_OWNER);
-	if (HistoryAsOf(document->uuid, document->etag, time, &version))
-	{
-		*number = version.number;
-		found = CopyText(HistoryText(document->uuid, version.number), context);
-	}
+	*number = HistoryAsOf(document->uuid, document->etag, document->modified, time);
+	if (*number > 0)
+		found = CopyText(HistoryText(document->uuid, *number), context);
 	SessionEnd(&owner);
 	return found;
 }

@@ -18,6 +18,7 @@ typedef struct VersionedDocument
 	Resource   *resource;		/* NULL if it is not deployed any more */
 	bool		exists;			/* false: it was deleted */
 	int64		etag;			/* if it exists */
+	TimestampTz modified;		/* when it got the etag */
 } VersionedDocument;
 
 /* A row of a list of versions. */

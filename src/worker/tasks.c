@@ -11,6 +11,7 @@
 #include "admin/projector.h"
 #include "document/changes.h"
 #include "document/history.h"
+#include "document/historypurge.h"
 #include "document/jobs.h"
 #include "engine/progress.h"
 #include "request/idempotency.h"
@@ -47,7 +48,7 @@ PurgeHistory(const char *database)
 
 	ProgressReport("purging versions of documents");
 	WriteBegin(&session, "dms.purge_history()");
-	purged = HistoryIsPurged() ? HistoryPurge(VERSIONS_AT_ONCE) : 0;
+	purged = HistoryPurgeIsWanted() ? HistoryPurge(VERSIONS_AT_ONCE) : 0;
 	SessionEnd(&session);
 	if (purged > 0)
 		ereport(LOG,
