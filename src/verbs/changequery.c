@@ -120,16 +120,19 @@ static Statement find_keys_by_number =
 };
 #endif
 
-/* The documents of a resource in the order of their changes. */
-static const Oid page_types[] = {INT4OID, INT8OID, INT8OID, INT8OID, INT8OID};
+/*
+ * The journal of a resource in the order of changes.  Rows that are superseded are left
+ * out when the documents are read: to join them here would cost as much as to read.
+ */
+static const Oid page_types[] = {INT4OID, INT8OID, INT8OID, INT8OID, INT8OID, INT8OID};
 
 static Statement find_changed =
 {
-	.sql = "SELECT j.ChangeVersion, j.DocumentId FROM dms.DocumentChange AS j" DOCUMENT_JOIN_CURRENT_SQL("d", "j")
+	.sql = "SELECT j.ChangeVersion, j.DocumentId, j.Etag FROM dms.DocumentChange AS j"
 	" WHERE j.ResourceTypeId OPERATOR(pg_catalog.=) $1"
-	" AND ROW (j.ChangeVersion, j.DocumentId) OPERATOR(pg_catalog.>) ROW ($2, $3)"
-	" AND j.ChangeVersion OPERATOR(pg_catalog.<=) $4"
-	" ORDER BY j.ChangeVersion, j.DocumentId, j.Etag LIMIT $5",
+	" AND ROW (j.ChangeVersion, j.DocumentId, j.Etag) OPERATOR(pg_catalog.>) ROW ($2, $3, $4)"
+	" AND j.ChangeVersion OPERATOR(pg_catalog.<=) $5"
+	" ORDER BY j.ChangeVersion, j.DocumentId, j.Etag LIMIT $6",
 	.nargs = lengthof(page_types),
 	.argtypes = page_types,
 	.ordered = true,
@@ -326,35 +329,48 @@ TakeWindow(FunctionCallInfo fcinfo, ChangePage *window)
 	return resource;
 }
 
-/* A document in the order of its change. */
+/* A row of the journal, and the document if it still has that etag. */
 typedef struct ChangedDocumentRow
 {
 	int64		version;
 	int64		document_id;
+	int64		etag;
 	bool		found;
-	DocumentHeader header;
+	pg_uuid_t	uuid;
 	text	   *body;
 } ChangedDocumentRow;
 
-/* Order rows by document, the latest change of each first. */
+/* Order rows by document, and by etag. */
 static int
-CompareRows(const void *a, const void *b)
+CompareEtags(const void *a, const void *b)
 {
 	const ChangedDocumentRow *left = *(const ChangedDocumentRow *const *) a;
 	const ChangedDocumentRow *right = *(const ChangedDocumentRow *const *) b;
 
 	if (left->document_id != right->document_id)
 		return left->document_id < right->document_id ? -1 : 1;
-	return left->version > right->version ? -1 : left->version < right->version;
+	return left->etag < right->etag ? -1 : left->etag > right->etag;
 }
 
-/* Find the next documents after a place; returns how many there are. */
+/* The same, with the latest change first. */
 static int
-FindChanged(const Resource *resource, int64 version, int64 document_id, int64 max, int64 limit,
+CompareRows(const void *a, const void *b)
+{
+	const ChangedDocumentRow *left = *(const ChangedDocumentRow *const *) a;
+	const ChangedDocumentRow *right = *(const ChangedDocumentRow *const *) b;
+	int			order = CompareEtags(a, b);
+
+	return order != 0 ? order : left->version > right->version ? -1 : left->version < right->version;
+}
+
+/* Find the next rows of the journal after a place; returns how many there are. */
+static int
+FindChanged(const Resource *resource, const ChangedDocumentRow *after, int64 max, int64 limit,
 			ChangedDocumentRow **rows)
 {
-	Datum		values[] = {Int32GetDatum(resource->type_id), Int64GetDatum(version), Int64GetDatum(document_id),
-	Int64GetDatum(max), Int64GetDatum(limit)};
+	Datum		values[] = {Int32GetDatum(resource->type_id), Int64GetDatum(after->version),
+		Int64GetDatum(after->document_id), Int64GetDatum(after->etag), Int64GetDatum(max), Int64GetDatum(limit)
+	};
 	int			n = (int) StatementRun(&find_changed, values, NULL, true, 0);
 
 	*rows = palloc0(sizeof(ChangedDocumentRow) * Max(n, 1));
@@ -362,43 +378,60 @@ FindChanged(const Resource *resource, int64 version, int64 document_id, int64 ma
 	{
 		(*rows)[i].version = ResultInt64(i, 1);
 		(*rows)[i].document_id = ResultInt64(i, 2);
+		(*rows)[i].etag = ResultInt64(i, 3);
 	}
 	return n;
 }
 
 /*
- * Read the bodies of documents.  One that the journal has twice with its etag, because a
- * repair has noted it again, is found at its latest change.
+ * Take a document into the row of its etag, unless it has changed again.  One that the
+ * journal has twice with its etag, because a repair has noted it again, is found at its
+ * latest change.
  */
+static void
+TakeDocument(StoredPage *page, int number, ChangedDocumentRow **sorted, int n)
+{
+	DocumentHeader header;
+	ChangedDocumentRow wanted;
+	ChangedDocumentRow *key = &wanted;
+	ChangedDocumentRow **found;
+	StringInfoData out;
+
+	StoredPageHeader(page, number, &header);
+	wanted.document_id = header.document_id;
+	wanted.etag = header.etag;
+	found = bsearch(&key, sorted, n, sizeof(ChangedDocumentRow *), CompareEtags);
+	while (found != NULL && found > sorted && CompareEtags(found - 1, &key) == 0)
+		found--;
+	initStringInfo(&out);
+	ReconstituteValue(page, number, &out);
+	if (found == NULL)
+		return;
+	(*found)->found = true;
+	(*found)->uuid = header.uuid;
+	(*found)->body = (text *) out.data;
+}
+
+/* Read the documents of rows. */
 static void
 ReadBodies(Resource *resource, ChangedDocumentRow *rows, int n)
 {
 	ChangedDocumentRow **sorted = palloc(sizeof(ChangedDocumentRow *) * Max(n, 1));
 	int64	   *ids = palloc(sizeof(int64) * Max(n, 1));
 	StoredPage *page;
+	int			nids = 0;
 
 	for (int i = 0; i < n; i++)
 		sorted[i] = &rows[i];
 	qsort(sorted, n, sizeof(ChangedDocumentRow *), CompareRows);
 	for (int i = 0; i < n; i++)
-		ids[i] = sorted[i]->document_id;
-	page = StoredPageRead(resource, ids, IdsSort(ids, n));
-	for (int i = 0, at = 0; i < page->tables[0].nrows; i++)
+		if (nids == 0 || ids[nids - 1] != sorted[i]->document_id)
+			ids[nids++] = sorted[i]->document_id;
+	page = StoredPageRead(resource, ids, nids);
+	for (int i = 0; i < page->tables[0].nrows; i++)
 	{
-		DocumentHeader header;
-		StringInfoData out;
-
 		CHECK_FOR_INTERRUPTS();
-		StoredPageHeader(page, i, &header);
-		while (at < n && sorted[at]->document_id < header.document_id)
-			at++;
-		initStringInfo(&out);
-		ReconstituteValue(page, i, &out);
-		if (at == n || sorted[at]->document_id != header.document_id)
-			continue;
-		sorted[at]->found = true;
-		sorted[at]->header = header;
-		sorted[at]->body = (text *) out.data;
+		TakeDocument(page, i, sorted, n);
 	}
 }
 
@@ -407,7 +440,7 @@ static void
 PutChanged(ReturnSetInfo *rsinfo, const ChangedDocumentRow *row)
 {
 	Datum		values[] = {Int64GetDatum(row->version), Int64GetDatum(row->document_id),
-	UUIDPGetDatum(&row->header.uuid), Int64GetDatum(row->header.etag), PointerGetDatum(row->body)};
+	UUIDPGetDatum(&row->uuid), Int64GetDatum(row->etag), PointerGetDatum(row->body)};
 	bool		nulls[lengthof(values)] = {false};
 
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
@@ -424,8 +457,8 @@ dms_changed_documents(PG_FUNCTION_ARGS)
 	Session		session;
 	ChangePage	window = {0};
 	Resource   *resource;
-	int64		version;
-	int64		document_id;
+	ChangedDocumentRow place = {0};
+	int64		chunk;
 	int			some;
 	int			n;
 
@@ -435,28 +468,32 @@ dms_changed_documents(PG_FUNCTION_ARGS)
 	ReadBegin(&session);
 	ChangesRequire();
 	resource = TakeWindow(fcinfo, &window);
-	version = PG_ARGISNULL(5) || PG_GETARG_INT64(5) < window.min_version ? window.min_version : PG_GETARG_INT64(5);
-	document_id = PG_ARGISNULL(5) || PG_GETARG_INT64(5) < window.min_version ? PG_INT64_MIN : PG_GETARG_INT64(6);
+	place.version = PG_ARGISNULL(5) || PG_GETARG_INT64(5) < window.min_version ? window.min_version : PG_GETARG_INT64(5);
+	place.document_id = PG_ARGISNULL(5) || PG_GETARG_INT64(5) < window.min_version ? PG_INT64_MIN : PG_GETARG_INT64(6);
+	place.etag = PG_INT64_MAX;
+	chunk = window.limit;
 	do
 	{
 		ChangedDocumentRow *rows;
 
 		CHECK_FOR_INTERRUPTS();
 		SessionBeginPart();
-		some = (int) Min(window.limit, DOCUMENTS_AT_ONCE);
-		n = some == 0 ? 0 : FindChanged(resource, version, document_id, window.max_version, some, &rows);
+		some = (int) Min(chunk, DOCUMENTS_AT_ONCE);
+		n = some == 0 ? 0 : FindChanged(resource, &place, window.max_version, some, &rows);
 		if (n > 0)
 			ReadBodies(resource, rows, n);
-		for (int i = 0; i < n; i++)
+		for (int i = 0; i < n && window.limit > 0; i++)
 		{
-			version = rows[i].version;
-			document_id = rows[i].document_id;
+			place = rows[i];
 			if (!rows[i].found)
 				continue;
 			PutChanged(rsinfo, &rows[i]);
 			window.limit--;
 		}
 		SessionEndPart();
+
+		/* If much is superseded, look further. */
+		chunk = Min(2 * chunk, DOCUMENTS_AT_ONCE);
 	} while (n == some && window.limit > 0);
 	SessionEnd(&session);
 	PG_RETURN_NULL();
