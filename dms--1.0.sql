@@ -1283,7 +1283,8 @@ $body$$ddl$),
 ($ddl$
 CREATE OR REPLACE TRIGGER change_tracking AFTER DELETE ON dms.Document
 	REFERENCING OLD TABLE AS gone
-	FOR EACH STATEMENT EXECUTE FUNCTION dms.change_tracking()$ddl$),
+	FOR EACH STATEMENT WHEN (pg_catalog.current_setting('dms.delete_recorded', true) IS DISTINCT FROM 'on')
+	EXECUTE FUNCTION dms.change_tracking()$ddl$),
 ($ddl$
 CREATE OR REPLACE FUNCTION dms.document_after_truncate() RETURNS trigger
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp

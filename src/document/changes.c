@@ -48,6 +48,7 @@
 #include "engine/workershare.h"
 #include "storage/bufmgr.h"
 #include "storage/proc.h"
+#include "utils/fmgrprotos.h"
 #include "utils/guc.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
@@ -63,6 +64,9 @@ static int64 told = 0;			/* the number that the trigger of deletes is
 								 * told */
 static LocalTransactionId told_in = InvalidLocalTransactionId;
 static char *unused = NULL;
+static bool recorded = false;	/* the delete that is running is recorded */
+static int	recorded_depth = 0; /* how deep in triggers it is */
+static char *unused_recorded = NULL;
 
 /* Returns the value of the setting that tells the trigger the number of a delete. */
 static const char *
@@ -76,7 +80,18 @@ ShowVersion(void)
 	return value;
 }
 
-/* Define the setting of this module. */
+/*
+ * Returns the value of the setting by which the trigger is told that the library has
+ * recorded the delete that is running.  Deletes inside of triggers of that one are not
+ * meant.
+ */
+static const char *
+ShowRecorded(void)
+{
+	return recorded && DatumGetInt32(DirectFunctionCall1(pg_trigger_depth, (Datum) 0)) == recorded_depth ? "on" : "off";
+}
+
+/* Define the settings of this module. */
 void
 ChangesInit(void)
 {
@@ -85,6 +100,11 @@ ChangesInit(void)
 							   "Set by functions that delete documents, for their trigger.",
 							   &unused, "", PGC_INTERNAL, GUC_NO_SHOW_ALL | GUC_NOT_IN_SAMPLE | GUC_DISALLOW_IN_FILE,
 							   NULL, NULL, ShowVersion);
+	DefineCustomStringVariable("dms.delete_recorded",
+							   "Whether the delete that is running is recorded already.",
+							   "Set by functions that delete documents, for the trigger that records deletes.",
+							   &unused_recorded, "", PGC_INTERNAL, GUC_NO_SHOW_ALL | GUC_NOT_IN_SAMPLE | GUC_DISALLOW_IN_FILE,
+							   NULL, NULL, ShowRecorded);
 }
 
 /* Returns true if changes are recorded. */
@@ -272,6 +292,23 @@ ChangesTellTrigger(void)
 {
 	told = ChangesAreTracked() ? ChangesVersion() + 1 : 0;
 	told_in = COMPAT_LXID(MyProc);
+}
+
+/* Run a delete that is recorded already. */
+void
+ChangesRunRecorded(void (*run) (void *arg), void *arg)
+{
+	recorded = true;
+	recorded_depth = DatumGetInt32(DirectFunctionCall1(pg_trigger_depth, (Datum) 0));
+	PG_TRY();
+	{
+		run(arg);
+	}
+	PG_FINALLY();
+	{
+		recorded = false;
+	}
+	PG_END_TRY();
 }
 
 /* Raise an error, because a trigger of the owner has kept a row from being written. */

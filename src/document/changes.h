@@ -27,6 +27,7 @@ extern void ChangesRequire(void);
 extern void ChangesBegin(void);
 extern int64 ChangesVersion(void);
 extern void ChangesTellTrigger(void);
+extern void ChangesRunRecorded(void (*run) (void *arg), void *arg);
 extern void ChangesNote(int32 type_id, int64 document_id, int64 etag);
 extern void ChangesNoteAll(ChangedDocument *documents, int n);
 extern int64 ChangesHighest(void);

@@ -34,10 +34,13 @@
 	"EXISTS (SELECT FROM " DOCUMENTS_SQL("d") " WHERE d.DocumentId OPERATOR(pg_catalog.=) " row ".DocumentId" \
 	" AND d.Etag OPERATOR(pg_catalog.=) " row ".Etag)"
 
-/* A trigger that calls the function of its name after each statement that deletes documents. */
-#define DOCUMENT_TRIGGER_SQL(name) \
+/*
+ * A trigger that calls the function of its name after each statement that deletes
+ * documents, if there is no condition (" WHEN (...)"), or if that holds.
+ */
+#define DOCUMENT_TRIGGER_SQL(name, condition) \
 	"CREATE TRIGGER " name " AFTER DELETE ON dms.Document REFERENCING OLD TABLE AS gone" \
-	" FOR EACH STATEMENT EXECUTE FUNCTION dms." name "()"
+	" FOR EACH STATEMENT" condition " EXECUTE FUNCTION dms." name "()"
 #define DOCUMENT_NO_TRIGGER_SQL(name) "DROP TRIGGER " name " ON dms.Document"
 
 #endif							/* DMS_DOCUMENTSQL_H */

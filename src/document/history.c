@@ -675,7 +675,7 @@ HistoryDdl(int32 type_id, bool kept)
 	bool		exists = OidIsValid(get_trigger_oid(StoreTable(STORE_DOCUMENT), TRIGGER, true));
 
 	if (kept && !exists)
-		return list_make1(DOCUMENT_TRIGGER_SQL(TRIGGER));
+		return list_make1(DOCUMENT_TRIGGER_SQL(TRIGGER, ""));
 	if (!kept && exists && !ResourceTypesHaveHistory(type_id))
 		return list_make1(DOCUMENT_NO_TRIGGER_SQL(TRIGGER));
 	return NIL;

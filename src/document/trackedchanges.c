@@ -5,7 +5,8 @@
  * Those who have a copy of the store must hear of both, and a deleted document cannot
  * be asked any more.  A row has the key that the document had, and the one that it has
  * got.  Deletes are recorded by the trigger on dms.Document, for plain DELETE
- * statements, too.  Changed keys are recorded by the library, for all documents of a
+ * statements, too; that of one document by a function is recorded by the library, which
+ * is faster, and the trigger is told to leave it out.  Changed keys are recorded by the library, for all documents of a
  * closure, and of resources whose keys a change of the schema changes.  If rows were
  * changed by others, the old key is not known, and neither is the etag: it is 0.
  *
@@ -271,6 +272,30 @@ TrackedChangesNoteRecomputed(Resource *resource, const DocumentKey *before, int 
 	RecordChanged(resource, ids, n, before, nbefore, after, nafter, false);
 }
 
+/*
+ * Record the delete of a document, whose rows are still there.  Returns false if they
+ * are not: the trigger records such a document without its key.
+ */
+bool
+TrackedChangesNoteDelete(Resource *resource, const DocumentHeader *header)
+{
+	int64		id = header->document_id;
+	StoredRows	rows;
+	DocumentKey *key;
+	int			n;
+
+	key = TrackedChangesReadKeys(resource, &id, 1, &n);
+	if (n != 1)
+		return false;
+	StoredRowsInit(&rows, lengthof(tracked_columns), 1);
+	AddRow(&rows, header, resource->type_id, ChangesVersion() + 1, key, key, true);
+	StoredRowValues(&rows, 0)[1] = Int64GetDatum(header->etag + 1);
+	StoredRowValues(&rows, 0)[2] = CharGetDatum('D');
+	StoredRowNulls(&rows, 0)[7] = true;
+	WriteRows(&rows);
+	return true;
+}
+
 /* --- a change of the schema ------------------------------------------------ */
 
 /* What is kept of a resource. */
@@ -383,6 +408,9 @@ TrackedChangesCompareKeys(void)
 
 /* --- triggers, and age ------------------------------------------------------ */
 
+/* The trigger leaves out what the library has recorded. */
+#define NOT_RECORDED_SQL " WHEN (pg_catalog.current_setting('dms.delete_recorded', true) IS DISTINCT FROM 'on')"
+
 /*
  * Let deletes be recorded, or not: the trigger exists only while they are, so that
  * others do not pay for it.
@@ -395,7 +423,7 @@ TrackedChangesTrigger(bool tracked)
 	if (exists && !tracked)
 		StatementExecute(DOCUMENT_NO_TRIGGER_SQL("change_tracking"));
 	if (tracked && !exists)
-		StatementExecute(DOCUMENT_TRIGGER_SQL("change_tracking"));
+		StatementExecute(DOCUMENT_TRIGGER_SQL("change_tracking", NOT_RECORDED_SQL));
 }
 
 /*

@@ -7,6 +7,7 @@
 
 #include "postgres.h"
 
+#include "document/document.h"
 #include "model/modelcache.h"
 #include "utils/uuid.h"
 
@@ -26,6 +27,7 @@ extern void TrackedChangesNoteKeys(Resource *resource, const DocumentKey *before
 								   const DocumentKey *after, int nafter);
 extern void TrackedChangesNoteRecomputed(Resource *resource, const DocumentKey *before, int nbefore,
 										 const DocumentKey *after, int nafter);
+extern bool TrackedChangesNoteDelete(Resource *resource, const DocumentHeader *header);
 extern void TrackedChangesKeepKeys(const ResourceModel *model, int32 type_id);
 extern void TrackedChangesRenewKeys(const ResourceModel *model);
 extern uint64 TrackedChangesCompareKeys(void);

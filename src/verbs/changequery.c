@@ -419,15 +419,14 @@ ReadBodies(Resource *resource, ChangedDocumentRow *rows, int n)
 	ChangedDocumentRow **sorted = palloc(sizeof(ChangedDocumentRow *) * Max(n, 1));
 	int64	   *ids = palloc(sizeof(int64) * Max(n, 1));
 	StoredPage *page;
-	int			nids = 0;
 
 	for (int i = 0; i < n; i++)
+	{
 		sorted[i] = &rows[i];
+		ids[i] = rows[i].document_id;
+	}
 	qsort(sorted, n, sizeof(ChangedDocumentRow *), CompareRows);
-	for (int i = 0; i < n; i++)
-		if (nids == 0 || ids[nids - 1] != sorted[i]->document_id)
-			ids[nids++] = sorted[i]->document_id;
-	page = StoredPageRead(resource, ids, nids);
+	page = StoredPageRead(resource, ids, IdsSort(ids, n));
 	for (int i = 0; i < page->tables[0].nrows; i++)
 	{
 		CHECK_FOR_INTERRUPTS();

@@ -21,6 +21,7 @@
 #include "document/edges.h"
 #include "document/notices.h"
 #include "document/rowtables.h"
+#include "document/trackedchanges.h"
 #include "engine/attempt.h"
 #include "engine/keywrite.h"
 #include "engine/result.h"
@@ -185,21 +186,37 @@ typedef struct DeleteAttempt
 {
 	const Delete *delete;
 	const Subtree *tree;		/* NULL: the one document */
+	const DocumentHeader *header;	/* of the one document, which is locked */
 	int64		etag;
 	bool		deleted;
 } DeleteAttempt;
+
+/* Delete the row of the only document. */
+static void
+DeleteOne(void *arg)
+{
+	DeleteAttempt *attempt = arg;
+	const Delete *delete = attempt->delete;
+
+	attempt->deleted = DocumentDelete(delete->document_id, delete->precondition.match.given, &attempt->etag);
+}
 
 /* Delete the rows; run in a subtransaction. */
 static bool
 TryDelete(void *arg)
 {
 	DeleteAttempt *attempt = arg;
-	const Delete *delete = attempt->delete;
 
 	if (attempt->tree != NULL)
 		attempt->deleted = DocumentsDelete(attempt->tree->ids, attempt->tree->n) == (uint64) attempt->tree->n;
+	else if (ChangesAreTracked() && TrackedChangesNoteDelete(attempt->delete->resource, attempt->header))
+	{
+		/* What is recorded is rolled back with the attempt if there is no such row. */
+		ChangesRunRecorded(DeleteOne, attempt);
+		return attempt->deleted;
+	}
 	else
-		attempt->deleted = DocumentDelete(delete->document_id, delete->precondition.match.given, &attempt->etag);
+		DeleteOne(attempt);
 	return true;
 }
 
@@ -234,17 +251,18 @@ DeleteRows(DeleteAttempt *attempt)
 }
 
 /*
- * Delete the row of dms.Document.  *etag is the one that the caller relies on, if any,
- * and is set to the one that was deleted.  Returns false if there is no such row.
+ * Delete the row of dms.Document.  The etag of the header is the one that the caller
+ * relies on, if any, and is set to the one that was deleted.  Returns false if there is
+ * no such row.
  */
 static bool
-DeleteRow(const Delete *delete, int64 *etag)
+DeleteRow(const Delete *delete, DocumentHeader *header)
 {
-	DeleteAttempt attempt = {.delete = delete,.etag = *etag};
+	DeleteAttempt attempt = {.delete = delete,.header = header,.etag = header->etag};
 
 	UnrelatedSet(UnrelatedLook(delete->document_id) ? delete->document_id : 0);
 	DeleteRows(&attempt);
-	*etag = attempt.etag;
+	header->etag = attempt.etag;
 	return attempt.deleted;
 }
 
@@ -373,7 +391,7 @@ RunDelete(const Delete *delete)
 		LookAgain(delete);
 	RefuseAccount(&tree);
 	StatementCheck(RowTablesClear(delete->resource));
-	if (DeleteRow(delete, &header.etag))
+	if (DeleteRow(delete, &header))
 	{
 		NoticesTellDocument(delete->resource, delete->uuid, header.etag + 1, KIND_DELETED);
 		return header.etag;

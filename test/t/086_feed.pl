@@ -89,6 +89,47 @@ is_copy_of($standby, 'a cursor of the primary on the standby');
 follow($primary);
 is_copy_of($primary, 'a cursor of the standby on the primary');
 
+#
+# Recovery to a point in time: a follower that has seen later changes is told, another one goes on
+#
+
+post($primary, 'before the point');
+follow($primary);
+my ($early, %early) = ($cursor, %copy);
+$primary->safe_psql('postgres', q{SELECT pg_create_restore_point('point')});
+post($primary, 'after the point');
+$primary->safe_psql('postgres', q{SELECT dms.delete_document(DocumentUuid) FROM dms.Document JOIN isolation.session USING (DocumentId)
+	WHERE sessionname = 'before the point'});
+follow($primary);
+my ($late, %late) = ($cursor, %copy);
+my $told = newest($primary);
+my $segment = $primary->safe_psql('postgres', 'SELECT pg_walfile_name(pg_switch_wal())');
+$primary->poll_query_until('postgres', "SELECT last_archived_wal >= '$segment' FROM pg_stat_archiver") or die 'nothing is archived';
+my $earlier = PostgreSQL::Test::Cluster->new('earlier');
+$earlier->init_from_backup($primary, 'base', has_restoring => 1, standby => 0);
+$earlier->append_conf('postgresql.conf', "archive_mode = off\nrecovery_target_name = 'point'\nrecovery_target_action = promote");
+$earlier->start;
+$earlier->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()') or die 'the recovery does not end';
+my (undef, undef, $refusal) = $earlier->psql('postgres', "SELECT * FROM dms.read_changes('$late')");
+like($refusal, qr/not known completely/, 'a cursor that has seen what came after the point is refused');
+post($earlier, 'instead');
+($cursor, %copy) = ($early, %early);
+follow($earlier);
+ok(holds('instead') && holds('before the point') && !holds('after the point'), 'a cursor from before the point goes on from there');
+is_copy_of($earlier, 'recovered');
+is($earlier->safe_psql('postgres', 'SELECT * FROM dms.audit()'), '', 'the recovered store has no contradictions');
+
+# Clients may have read up to numbers that are given again, unless they are skipped.
+cmp_ok(newest($earlier), '<=', $told, 'numbers of lost changes are given again');
+cmp_ok($earlier->safe_psql('postgres', 'SELECT dms.skip_change_versions()'), '>', $told, 'unless they are skipped');
+is($earlier->safe_psql('postgres', "SELECT count(*) FROM dms.changed_documents('isolation', 'sessions', $told + 1)"), 0,
+	'then a client that was told more hears of nothing that it has');
+post($earlier, 'after the skip');
+is($earlier->safe_psql('postgres', "SELECT count(*) FROM dms.changed_documents('isolation', 'sessions', $told + 1)"), 1,
+	'and of all that comes');
+$earlier->stop;
+($cursor, %copy) = ($late, %late);
+
 # What the primary alone has is lost by the promotion, and a follower that has it is told.
 my $safe = $cursor;
 $standby->append_conf('postgresql.conf', "primary_conninfo = ''");
