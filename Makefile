@@ -32,8 +32,8 @@ OBJS += $(addprefix src/base/, \
 	textdiff.o urn.o uuid.o words.o)
 OBJS += $(addprefix src/engine/, \
 	attempt.o cursors.o datums.o foreignkey.o keyaccess.o keyedtable.o keyscan.o keywrite.o \
-	nowait.o ownercode.o progress.o restrict.o result.o rowwrite.o running.o safefunction.o session.o \
-	snapshot.o statement.o store.o storedrows.o storerow.o tablewriter.o workershare.o \
+	nowait.o ownercode.o progress.o restrict.o result.o rowwrite.o running.o safefunction.o \
+	session.o snapshot.o statement.o store.o storedrows.o storerow.o tablewriter.o workershare.o \
 	writefacts.o)
 OBJS += $(addprefix src/model/, \
 	edgename.o equalpaths.o jsonwrite.o keyquery.o modelcache.o modelsound.o modelstore.o \
@@ -44,12 +44,12 @@ OBJS += $(addprefix src/schema/, \
 	declaredkeys.o deploycheck.o deployrecord.o deployschemas.o deploytypes.o grants.o \
 	jsonschema.o migrationdocuments.o migrationempty.o migrationkeys.o migrationloss.o \
 	migrationnames.o migrationplan.o migrationsteps.o migrationviews.o migrationwork.o modelbind.o \
-	modelbuild.o modelcheck.o modelgraph.o modelset.o modeltables.o naming.o renames.o \
+	modelbuild.o modelcheck.o modelgraph.o modelkeys.o modelset.o modeltables.o naming.o renames.o \
 	schemadiff.o searchindex.o)
 OBJS += $(addprefix src/document/, \
-	body.o bodyrules.o changes.o claimstart.o descriptoruris.o document.o documentcache.o \
-	edges.o flatten.o generatedid.o history.o historypurge.o identity.o identityread.o idset.o \
-	jobs.o notices.o projection.o reconstitute.o references.o referentialids.o rows.o rowtables.o \
+	body.o bodyrules.o changes.o claimstart.o descriptoruris.o document.o documentcache.o edges.o \
+	flatten.o generatedid.o history.o historypurge.o identity.o identityread.o idset.o jobs.o \
+	notices.o projection.o reconstitute.o references.o referentialids.o rows.o rowtables.o \
 	storedpage.o trackedchanges.o verify.o versiondiffs.o)
 OBJS += $(addprefix src/cascade/, \
 	cascade.o cascadeequality.o claim.o closure.o edgesources.o futurenames.o identitylocks.o \
@@ -69,8 +69,8 @@ OBJS += $(addprefix src/request/, \
 	requestrelations.o requestroutes.o requestversions.o response.o route.o)
 OBJS += $(addprefix src/admin/, \
 	auditscope.o cachemode.o changetracking.o configure.o configureresource.o deploy.o diagram.o \
-	introspect.o migrate.o migratedata.o migratekeys.o projector.o publish.o rebuildedges.o repair.o \
-	repairsql.o retention.o upgrade.o)
+	introspect.o migrate.o migratedata.o migratekeys.o projector.o publish.o rebuildedges.o \
+	repair.o repairsql.o retention.o upgrade.o)
 OBJS += $(addprefix src/worker/, \
 	launcher.o tasks.o worker.o workerstatus.o)
 

@@ -1,6 +1,6 @@
 /*
  * modelbind.h
- *		Binding references, identities, query fields and constraints.
+ *		Binding references, identities and query fields.
  */
 #ifndef DMS_MODELBIND_H
 #define DMS_MODELBIND_H
@@ -14,7 +14,6 @@ extern void ModelBindReferences(ModelSet *set, ModelEntry *entry);
 extern void ModelBindIdentity(ModelSet *set, ModelEntry *entry);
 extern void ModelBindAbstract(ModelSet *set, ModelEntry *entry);
 extern void ModelBindQueries(ModelSet *set, ModelEntry *entry);
-extern void ModelBindConstraints(ModelSet *set, ModelEntry *entry);
 extern void ModelBindEqualPaths(ModelSet *set, ModelEntry *entry);
 
 #endif							/* DMS_MODELBIND_H */

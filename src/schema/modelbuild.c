@@ -9,6 +9,7 @@
 #include "schema/modelbuild.h"
 #include "schema/modelcheck.h"
 #include "schema/modelgraph.h"
+#include "schema/modelkeys.h"
 #include "schema/modeltables.h"
 
 /* Add an entry with an empty model to the set. */
@@ -129,7 +130,7 @@ ModelBuildSet(ApiSchema *schema)
 	ForEach(set, false, ModelBindReferences);
 	ForEach(set, false, ModelBindIdentity);
 	ForEach(set, false, ModelBindQueries);
-	ForEach(set, false, ModelBindConstraints);
+	ForEach(set, false, ModelKeysBind);
 	ForEach(set, false, ModelBindEqualPaths);
 	DropEmptyAbstracts(set);
 	ForEach(set, true, ModelBindAbstract);
