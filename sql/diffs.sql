@@ -163,6 +163,38 @@ FROM unnest(ARRAY[:'offering', :'offering' || '@1', repeat('x', 100000), :'sessi
 SELECT version, diff_state FROM dms.change_log(:'offering');
 DELETE FROM dms.Job WHERE Queue = 'q';
 
+-- A job that ends its worker takes along what was done with it, but only once: jobs that
+-- were tried before run alone, so that it does not use up the attempts of others.
+CREATE FUNCTION poison() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	IF NEW.Diff::text LIKE '%poison%' THEN
+		RAISE query_canceled;
+	END IF;
+	RETURN NEW;
+END $$;
+CREATE TRIGGER poison BEFORE INSERT ON dms.VersionDiff FOR EACH ROW EXECUTE FUNCTION poison();
+SELECT document_uuid AS victim FROM dms.upsert_document('isolation', 'sessions', '{"sessionName": "V"}') \gset
+SELECT put(:'victim', json_build_object('sessionName', 'V', 'title', title)) FROM unnest('{poison,good,better}'::text[]) AS title;
+UPDATE dms.Job SET MaxAttempts = 3 WHERE DocumentUuid = :'victim';
+CALL dms.run_jobs();
+SELECT Attempts, LastError FROM dms.Job WHERE DocumentUuid = :'victim';
+UPDATE dms.Job SET RunAt = now() WHERE DocumentUuid = :'victim';
+CALL dms.run_jobs();
+CALL dms.run_jobs() \g /dev/null
+SELECT version, state FROM changes(:'victim');
+SELECT Attempts, LastError FROM dms.Job WHERE DocumentUuid = :'victim';
+UPDATE dms.Job SET RunAt = now() WHERE DocumentUuid = :'victim';
+CALL dms.run_jobs();
+UPDATE dms.Job SET RunAt = now() WHERE DocumentUuid = :'victim';
+SET client_min_messages = error;
+CALL dms.run_jobs();
+SET client_min_messages = warning;
+SELECT version, state FROM changes(:'victim');
+DROP TRIGGER poison ON dms.VersionDiff;
+SELECT dms.retry_jobs();
+CALL dms.run_jobs();
+SELECT version, state FROM changes(:'victim');
+
 -- Payloads that name no two versions of one document are refused, in the end.
 SELECT count(dms.enqueue_job('dms', 'diff', p, max_attempts => 1)) FROM unnest(ARRAY['{}', '[]', 'null',
 	'{"oldVersionId": 1, "newVersionId": 2}',

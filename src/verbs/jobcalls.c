@@ -204,6 +204,8 @@ dms_claim_jobs(PG_FUNCTION_ARGS)
 	WriteBegin(&session, "dms.claim_jobs()");
 	JobRunLease(&lease);
 	jobs = JobsClaim(queue, PG_GETARG_INT32(1), now, ends, &lease, &n);
+	if (strcmp(queue, QUEUE_OWN) == 0)
+		JobRunKeep(jobs, &n, &lease);
 	for (int i = 0; i < n; i++)
 	{
 		Datum		values[CLAIM_COLUMNS] = {

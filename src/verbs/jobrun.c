@@ -9,6 +9,10 @@
  * Each job runs in a subtransaction, and is completed or failed in the same
  * transaction.  Its row is locked meanwhile, so that nobody claims it, however long it
  * takes.
+ *
+ * A job that ends its worker, by a crash or because it takes too long, takes along what
+ * was done with it in the same transaction.  So a job that was tried before runs alone:
+ * otherwise it would use up the attempts of others, too.
  */
 #include "postgres.h"
 
@@ -29,6 +33,9 @@
 
 /* Jobs that are run in a transaction: a session remembers up to 64 subtransactions cheaply. */
 #define JOBS_AT_ONCE 50
+
+/* Milliseconds after which no more jobs are begun in a transaction. */
+#define TIME_AT_ONCE 10000
 
 /* --- kinds of jobs ----------------------------------------------------------- */
 
@@ -98,6 +105,38 @@ JobRunLease(pg_uuid_t *lease)
 }
 
 /*
+ * Of jobs that were claimed, keep those that are run together: those that were not tried
+ * before, or one that was.  The others are given back.
+ */
+void
+JobRunKeep(ClaimedJob *jobs, int *n, const pg_uuid_t *lease)
+{
+	static bool prefer_tried = false;
+	int64	   *others = palloc(sizeof(int64) * Max(*n, 1));
+	int			nothers = 0;
+	int			ntried = 0;
+	int			kept = 0;
+	bool		alone;
+
+	for (int i = 0; i < *n; i++)
+		ntried += jobs[i].attempt > 1;
+	/* Neither kind must wait until there are none of the other. */
+	alone = ntried > 0 && (ntried == *n || prefer_tried);
+	if (ntried > 0 && ntried < *n)
+		prefer_tried = !prefer_tried;
+	for (int i = 0; i < *n; i++)
+	{
+		if (alone ? jobs[i].attempt > 1 && kept == 0 : jobs[i].attempt == 1)
+			jobs[kept++] = jobs[i];
+		else
+			others[nothers++] = jobs[i].id;
+	}
+	if (nothers > 0)
+		(void) JobsRelease(others, nothers, lease, GetCurrentTimestamp());
+	*n = kept;
+}
+
+/*
  * Claim jobs that are due.  Returns false if there are none, and sets when the next one
  * is due.  The ids are in the given
  * context, because the transaction is to be committed before they are run.
@@ -113,6 +152,7 @@ JobRunClaim(JobBatch *batch, MemoryContext context)
 	JobRunLease(&batch->lease);
 	jobs = JobsClaim(QUEUE_OWN, JOBS_AT_ONCE, now, TimestampTzPlusMilliseconds(now, JobsLeaseSeconds() * 1000),
 					 &batch->lease, &batch->n);
+	JobRunKeep(jobs, &batch->n, &batch->lease);
 	batch->ids = MemoryContextAlloc(context, sizeof(int64) * Max(batch->n, 1));
 	for (int i = 0; i < batch->n; i++)
 		batch->ids[i] = jobs[i].id;
@@ -147,27 +187,37 @@ MustStop(const ErrorData *error)
 
 /*
  * Run jobs that were claimed, and complete those that succeed.  Returns their number.
- * Jobs that somebody else holds by now are left out.
+ * Jobs that somebody else holds by now are left out.  Those that are not begun because
+ * others took long are given back.
  */
 int64
 JobRunBatch(const JobBatch *batch)
 {
+	TimestampTz began = GetCurrentTimestamp();
 	Session		session;
 	ClaimedJob *jobs;
 	int64	   *done;
 	int			ndone = 0;
+	int64	   *late;
+	int			nlate = 0;
 	int			n;
 	int64		completed;
 
 	WriteBegin(&session, "dms.run_claimed_jobs()");
 	jobs = JobsLock(batch->ids, batch->n, &batch->lease, &n);
 	done = palloc(sizeof(int64) * Max(n, 1));
+	late = palloc(sizeof(int64) * Max(n, 1));
 	for (int i = 0; i < n; i++)
 	{
 		bool		stays;
 		ErrorData  *error;
 
 		CHECK_FOR_INTERRUPTS();
+		if (i > 0 && TimestampDifferenceExceeds(began, GetCurrentTimestamp(), TIME_AT_ONCE))
+		{
+			late[nlate++] = jobs[i].id;
+			continue;
+		}
 		error = AttemptCatch(RunOne, &jobs[i], &stays);
 		if (error == NULL)
 			done[ndone++] = jobs[i].id;
@@ -176,6 +226,8 @@ JobRunBatch(const JobBatch *batch)
 		else
 			(void) JobsFail(jobs[i].id, &batch->lease, error->message, 0);
 	}
+	if (nlate > 0)
+		(void) JobsRelease(late, nlate, &batch->lease, GetCurrentTimestamp());
 	completed = JobsComplete(done, ndone, &batch->lease);
 	SessionEnd(&session);
 	return completed;

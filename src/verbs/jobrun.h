@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "datatype/timestamp.h"
+#include "document/jobs.h"
 #include "utils/uuid.h"
 
 /* Jobs of the queue "dms" that were claimed together. */
@@ -22,6 +23,7 @@ typedef struct JobBatch
 
 extern bool JobRunKnows(const char *kind);
 extern void JobRunLease(pg_uuid_t *lease);
+extern void JobRunKeep(ClaimedJob *jobs, int *n, const pg_uuid_t *lease);
 extern bool JobRunClaim(JobBatch *batch, MemoryContext context);
 extern int64 JobRunBatch(const JobBatch *batch);
 

@@ -55,7 +55,7 @@ start_program('worker', qr/running/, 'worker.mjs');
 $node->safe_psql('postgres', "SELECT dms.uuid_v7(); ALTER DATABASE postgres SET dms.notify = documents");
 start_program('listener', qr/listening/, 'cache.mjs', '--listen');
 
-# 004: createDocument, updateDocument, getDocument, getVersion, listVersions, search, diff.
+# createDocument, updateDocument, getDocument, getVersion, listVersions, search, diff.
 subtest 'a document and its versions' => sub {
 	my $created = request('POST', '/documents', { title => 'First note', content => "one\ntwo\nthree" });
 	my $id = $created->{json}{documentId};
@@ -92,7 +92,7 @@ subtest 'a document and its versions' => sub {
 	is(redis("GET doc:latest:$id"), qq({"documentId":"$id","version":3,"deleted":true}), 'the cache keeps that it is');
 };
 
-# Specs 77 to 79, and what happens without the guards of the cache.
+# Interleavings of those who set and read the cache, and what happens without its guards.
 subtest 'setters and fillers that are late' => sub {
 	my $out = run_output('node', "$tests/cache.mjs", $dir);
 	my %found = $out =~ /^(.*): (\w+)$/mg;
@@ -136,7 +136,7 @@ subtest 'the database fails' => sub {
 	is(latest($id)->{json}{title}, 'Again', 'and are read');
 };
 
-# Row 2: Redis fails -> a miss.  Spec 80: it comes back with its old file.
+# Row 2: Redis fails -> a miss.  It comes back with its old file.
 subtest 'Redis fails' => sub {
 	my $id = create('Redis');
 	my $expires = redis("PEXPIRETIME doc:latest:$id");
