@@ -68,8 +68,14 @@ SELECT dms.get_document(:'session');
 SET LOCAL dms.cache_reads = off;
 SELECT dms.get_document(:'session') ->> 'title' AS title;
 SET LOCAL dms.cache_reads = on;
+-- So does a page: others are made from the tables, and all are in their order.
+SELECT q ->> 'sessionName' AS session, q ->> 'title' AS title FROM dms.query_documents('isolation', 'sessions') AS q;
 UPDATE dms.DocumentCache SET Etag = Etag - 1 WHERE DocumentUuid = :'session';
 SELECT dms.get_document(:'session') ->> 'title' AS title;
+SELECT q ->> 'sessionName' AS session, q ->> 'title' AS title FROM dms.query_documents('isolation', 'sessions') AS q;
+SELECT q ->> 'sessionName' AS session FROM dms.query_documents('isolation', 'sessions', '{}', 1, 1) AS q;
+DELETE FROM dms.DocumentCache;
+SELECT q ->> 'sessionName' AS session, q ->> 'title' AS title FROM dms.query_documents('isolation', 'sessions') AS q;
 SELECT kind, expected, found FROM dms.audit();
 ROLLBACK;
 
@@ -106,6 +112,47 @@ ROLLBACK;
 SET ROLE regress_cache_reader;
 SELECT count(*) FROM dms.DocumentCache;
 RESET ROLE;
+
+-- The same holds for pages, and for tables behind the view of an abstract resource that is
+-- referred to.
+CREATE FUNCTION page_by(reader name, resource text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	seen text;
+BEGIN
+	PERFORM set_config('role', reader, true);
+	seen := string_agg(coalesce(q ->> 'title', q ->> 'note', '-'), ', ') FROM dms.query_documents('isolation', resource) AS q;
+	PERFORM set_config('role', 'none', true);
+	RETURN coalesce(seen, 'nothing');
+EXCEPTION WHEN insufficient_privilege THEN
+	RETURN SQLERRM;
+END $$;
+SELECT dms.upsert_document('isolation', 'schools', '{"schoolId": 1, "name": "One"}') IS NOT NULL AS school;
+SELECT document_uuid AS enrollment FROM dms.upsert_document('isolation', 'enrollments',
+	'{"enrollmentId": 1, "note": "from the tables", "organizationReference": {"organizationId": 1}}') \gset
+CALL dms.project_documents();
+BEGIN;
+UPDATE dms.DocumentCache SET DocumentJson = '{"title": "from the cache"}' WHERE ResourceName IN ('Session', 'Enrollment');
+SELECT page_by('regress_cache_reader', 'sessions');
+SELECT page_by('regress_cache_reader', 'enrollments');
+REVOKE SELECT ON isolation.School FROM regress_cache_columns;
+SELECT page_by('regress_cache_columns', 'enrollments');
+GRANT SELECT (DocumentId, SchoolId) ON isolation.School TO regress_cache_columns;
+SELECT page_by('regress_cache_columns', 'enrollments');
+ALTER TABLE isolation.School ENABLE ROW LEVEL SECURITY;
+SELECT page_by('regress_cache_rows', 'enrollments');
+ALTER TABLE isolation.School DISABLE ROW LEVEL SECURITY;
+SELECT page_by('regress_cache_rows', 'enrollments');
+ALTER VIEW isolation.Organization_View RESET (security_invoker);
+SELECT page_by('regress_cache_rows', 'enrollments');
+ALTER VIEW isolation.Organization_View SET (security_invoker = true);
+SELECT page_by('regress_cache_rows', 'enrollments');
+ALTER TABLE isolation.Session ENABLE ROW LEVEL SECURITY;
+CREATE POLICY visible ON isolation.Session TO regress_cache_rows USING (SessionName = 'T');
+SELECT page_by('regress_cache_rows', 'sessions');
+ROLLBACK;
+DROP FUNCTION page_by;
+SELECT dms.delete_document(:'enrollment');
+SELECT count(dms.delete_document(DocumentUuid)) FROM dms.Document WHERE ResourceName = 'School';
 
 -- A delete deletes the row.
 SELECT outcome, document_uuid AS gone FROM dms.upsert_document('isolation', 'sessions', '{"sessionName": "V", "title": "gone"}') \gset

@@ -41,6 +41,9 @@
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "rewrite/rewriteHandler.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
@@ -175,39 +178,82 @@ DocumentCacheIsPublished(void)
 
 /* --- reading --------------------------------------------------------------- */
 
+static bool IsReadable(Oid id);
+
 /*
- * Returns true if a SELECT of the current user would return all rows of a table.  The
- * lock is that of a read.
+ * Walker over the query of a view: returns true if it reads something that the current user
+ * could not read as a whole.  The view is in its own list of tables.
  */
 static bool
-IsReadable(const char *schema, const char *name)
+ReadsMore(Node *node, void *view)
 {
-	Relation	relation = table_openrv(makeRangeVar(unconstify(char *, schema), unconstify(char *, name), -1),
-										AccessShareLock);
-	Oid			id = RelationGetRelid(relation);
+	if (node == NULL)
+		return false;
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, ReadsMore, view, QTW_EXAMINE_RTES_BEFORE);
+	if (IsA(node, RangeTblEntry))
+	{
+		const RangeTblEntry *entry = (RangeTblEntry *) node;
+
+		return entry->rtekind == RTE_RELATION && entry->relid != *(Oid *) view && !IsReadable(entry->relid);
+	}
+	return expression_tree_walker(node, ReadsMore, view);
+}
+
+/*
+ * Returns true if a view, through which abstract resources are read, has all rows for the
+ * current user: if it reads with his rights, and nothing in it depends on who he is.
+ */
+static bool
+IsReadableView(Relation view)
+{
+	Query	   *query = get_view_query(view);
+	Oid			id = RelationGetRelid(view);
+
+	return RelationHasSecurityInvoker(view) && !contain_mutable_functions((Node *) query) &&
+		!ReadsMore((Node *) query, &id);
+}
+
+/*
+ * Returns true if a SELECT of the current user would return all rows of a table or view.
+ * The lock is that of a read.
+ */
+static bool
+IsReadable(Oid id)
+{
+	Relation	relation = table_open(id, AccessShareLock);
 	bool		readable;
 
 	KeyAccessWatch(id);
-	readable = relation->rd_rel->relkind == RELKIND_RELATION &&
-		pg_class_aclcheck(id, GetUserId(), ACL_SELECT) == ACLCHECK_OK &&
+	readable = pg_class_aclcheck(id, GetUserId(), ACL_SELECT) == ACLCHECK_OK &&
+		(relation->rd_rel->relkind == RELKIND_RELATION ||
+		 (relation->rd_rel->relkind == RELKIND_VIEW && IsReadableView(relation))) &&
 		(FAULT_SKIP("cache_policies") || !relation->rd_rel->relrowsecurity ||
 		 check_enable_rls(id, InvalidOid, true) != RLS_ENABLED);
 	table_close(relation, NoLock);
 	return readable;
 }
 
+/* The same for a table that is named. */
+static bool
+IsReadableTable(const char *schema, const char *name)
+{
+	return IsReadable(RangeVarGetRelid(makeRangeVar(unconstify(char *, schema), unconstify(char *, name), -1),
+									   AccessShareLock, false));
+}
+
 /* Returns true if the current user could read all that documents of a resource are made of. */
 static bool
 CouldRead(const ResourceModel *model)
 {
-	if (!IsReadable("dms", "document") || !IsReadable("dms", "descriptor"))
+	if (!IsReadableTable("dms", "document") || !IsReadableTable("dms", "descriptor"))
 		return false;
 	for (int i = 0; i < model->ntables; i++)
-		if (!IsReadable(model->tables[i].schema, model->tables[i].name))
+		if (!IsReadableTable(model->tables[i].schema, model->tables[i].name))
 			return false;
 	for (int i = 0; i < model->nprojections; i++)
 		for (int j = 0; j < model->projections[i].njoins; j++)
-			if (!IsReadable(model->projections[i].joins[j].schema, model->projections[i].joins[j].table))
+			if (!IsReadableTable(model->projections[i].joins[j].schema, model->projections[i].joins[j].table))
 				return false;
 	return true;
 }
@@ -231,6 +277,13 @@ MayRead(Resource *resource)
 	return resource->cache_readable;
 }
 
+/* Returns true if documents of a resource may be taken from the cache, where it has them. */
+bool
+DocumentCacheIsReadable(Resource *resource)
+{
+	return StoreRowCache()->mode != CACHE_OFF && cache_reads && MayRead(resource);
+}
+
 /*
  * Returns the text of a document, in the given context, if there is a fresh one in the
  * active snapshot, and the current user may read it; NULL otherwise.
@@ -242,7 +295,7 @@ DocumentCacheRead(Resource *resource, const DocumentHeader *header, MemoryContex
 	StoredRows	rows;
 	text	   *copy;
 
-	if (StoreRowCache()->mode == CACHE_OFF || !cache_reads || !MayRead(resource))
+	if (!DocumentCacheIsReadable(resource))
 		return NULL;
 	FAULT_PAUSE("before_cached_text");
 	StoredRowsInit(&rows, lengthof(text_columns), 1);
@@ -259,6 +312,43 @@ DocumentCacheRead(Resource *resource, const DocumentHeader *header, MemoryContex
 	copy = DatumGetTextPCopy(rows.values[3]);
 	MemoryContextSwitchTo(saved);
 	return copy;
+}
+
+/*
+ * Read documents, whose ids ascend, in the active snapshot: their headers, and the texts of
+ * those that have a fresh row.  Returns false if the cache cannot be read.
+ */
+bool
+DocumentCacheReadPage(Resource *resource, const int64 *ids, int n, CachedPage *page)
+{
+	StoredRows	rows;
+	int			row = 0;
+
+	if (n == 0 || !DocumentCacheIsReadable(resource))
+		return false;
+	StoredRowsInit(&rows, lengthof(text_columns), n);
+	if (!KeyScanTryIdsAsOwner(&cached_texts, ids, n, &rows))
+		return false;
+	DocumentHeadersRead(ids, n, &page->headers);
+	page->texts = palloc0(sizeof(text *) * Max(page->headers.nrows, 1));
+	page->missing = palloc(sizeof(int64) * Max(page->headers.nrows, 1));
+	page->nmissing = 0;
+	for (int i = 0; i < page->headers.nrows; i++)
+	{
+		DocumentHeader header;
+		Datum	   *values;
+
+		DocumentHeaderFromRow(StoredRowValues(&page->headers, i), &header);
+		while (row < rows.nrows && DatumGetInt64(StoredRowValues(&rows, row)[0]) < header.document_id)
+			row++;
+		values = row < rows.nrows ? StoredRowValues(&rows, row) : NULL;
+		if (values != NULL && DatumGetInt64(values[0]) == header.document_id && DatumGetInt64(values[1]) == header.etag &&
+			DatumGetTimestampTz(values[2]) >= StoreRowCache()->valid_from)
+			page->texts[i] = DatumGetTextP(values[3]);
+		else
+			page->missing[page->nmissing++] = header.document_id;
+	}
+	return true;
 }
 
 /* --- writing --------------------------------------------------------------- */

@@ -10,7 +10,18 @@
 #include "document/document.h"
 #include "model/modelcache.h"
 
+/* Documents that are read together. */
+typedef struct CachedPage
+{
+	StoredRows	headers;		/* as DocumentHeadersRead() makes them */
+	text	  **texts;			/* as headers; NULL: the cache does not have it */
+	int64	   *missing;		/* the ids of these */
+	int			nmissing;
+} CachedPage;
+
 extern void DocumentCacheInit(void);
+extern bool DocumentCacheIsReadable(Resource *resource);
+extern bool DocumentCacheReadPage(Resource *resource, const int64 *ids, int n, CachedPage *page);
 extern text *DocumentCacheRead(Resource *resource, const DocumentHeader *header, MemoryContext context);
 extern int64 *DocumentCacheStale(const int64 *ids, int n, int *nstale, int64 **busy, int *nbusy);
 extern int	DocumentCacheProject(Resource *resource, const int64 *ids, int n);

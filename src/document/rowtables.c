@@ -69,6 +69,25 @@ RowTableKeepingIdentity(Resource *resource)
 	return &resource->kept_root;
 }
 
+/* Returns the root table with nothing but the ids. */
+KeyedTable *
+RowTableIds(Resource *resource)
+{
+	static const char *const columns[] = {"documentid"};
+	static const Oid types[] = {INT8OID};
+	KeyedTable *ids = &resource->root_ids;
+
+	if (ids->columns != NULL)
+		return ids;
+	ids->schema = resource->model->tables[0].schema;
+	ids->name = resource->model->tables[0].name;
+	ids->types = types;
+	ids->ncolumns = ids->nkeys = ids->nrequired = lengthof(columns);
+	ids->context = resource->context;
+	ids->columns = columns;
+	return ids;
+}
+
 /* Returns the table of the members of the superclass. */
 KeyedTable *
 RowTableMember(Resource *resource)

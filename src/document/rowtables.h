@@ -13,6 +13,7 @@
 extern bool RowTableColumnIsIdentity(const TableModel *table, int column);
 extern KeyedTable *RowTable(Resource *resource, int table);
 extern KeyedTable *RowTableKeepingIdentity(Resource *resource);
+extern KeyedTable *RowTableIds(Resource *resource);
 extern KeyedTable *RowTableMember(Resource *resource);
 extern Statement *RowTablesClear(Resource *resource);
 

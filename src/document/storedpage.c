@@ -242,6 +242,26 @@ StoredPageReadOne(Resource *resource, const DocumentHeader *header)
 }
 
 /*
+ * Find the ids of the first documents of a resource that are greater than "after", or of all
+ * documents if that is NULL, in order.  Returns false if a statement must find them.
+ */
+bool
+StoredPageIdsAfter(Resource *resource, const int64 *after, int limit, int64 **ids, int *n)
+{
+	StoredRows	root;
+	KeyedTable *table = RowTableIds(resource);
+
+	StoredRowsInit(&root, table->ncolumns, limit);
+	if (!KeyScanTryAfter(table, after, limit, &root))
+		return false;
+	*ids = palloc(sizeof(int64) * Max(root.nrows, 1));
+	*n = root.nrows;
+	for (int i = 0; i < *n; i++)
+		(*ids)[i] = DatumGetInt64(StoredRowValues(&root, i)[0]);
+	return true;
+}
+
+/*
  * The same for the first documents of a resource whose ids are greater than "after",
  * or of all documents if that is NULL.  Sets *last to the greatest id of the root
  * rows, and *n to their number.  Returns NULL if a statement must find the ids.

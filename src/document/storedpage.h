@@ -42,6 +42,7 @@ extern StoredPage *StoredPageRead(Resource *resource, const int64 *ids, int n);
 extern StoredPage *StoredPageReadOne(Resource *resource, const DocumentHeader *header);
 extern StoredPage *StoredPageReadAfter(Resource *resource, const int64 *after, int limit,
 									   int64 *last, int *n);
+extern bool StoredPageIdsAfter(Resource *resource, const int64 *after, int limit, int64 **ids, int *n);
 extern void StoredPageHeader(const StoredPage *page, int document, DocumentHeader *header);
 extern const Datum *StoredPageTarget(const StoredTargets *targets, int64 document_id,
 									 const bool **nulls);

@@ -61,6 +61,7 @@ ForgetPlans(Resource *resource)
 	for (int i = 0; i < resource->model->ntables; i++)
 		KeyedTableForget(&resource->tables[i]);
 	KeyedTableForget(&resource->kept_root);
+	KeyedTableForget(&resource->root_ids);
 	KeyedTableForget(&resource->member);
 	for (int i = 0; i < resource->model->nprojections; i++)
 		StatementForget(&resource->projections[i]);

@@ -23,6 +23,7 @@ typedef struct Resource
 	MemoryContext context;
 	KeyedTable *tables;			/* as model->tables, described on first use */
 	KeyedTable	kept_root;		/* the root without columns of the identity */
+	KeyedTable	root_ids;		/* the ids in the root */
 	KeyedTable	member;			/* the superclass' member table */
 	Statement  *projections;	/* identities of documents, from storage, as
 								 * model->projections */

@@ -110,6 +110,45 @@ PutPage(StoredPage *page, ReadSink sink, void *state)
 	}
 }
 
+/* Hand documents to the sink that are in the cache, or in a page of the others. */
+static void
+PutCached(const CachedPage *cached, StoredPage *others, ReadSink sink, void *state)
+{
+	StringInfoData out;
+	int			place = 0;
+
+	initStringInfo(&out);
+	for (int i = 0; i < cached->headers.nrows; i++)
+	{
+		DocumentHeader header;
+		DocumentHeader other;
+
+		CHECK_FOR_INTERRUPTS();
+		DocumentHeaderFromRow(StoredRowValues(&cached->headers, i), &header);
+		if (cached->texts[i] != NULL)
+			sink(state, &header, cached->texts[i]);
+		else if (place < others->tables[0].nrows)
+		{
+			StoredPageHeader(others, place, &other);
+			if (other.document_id == header.document_id)
+				sink(state, &header, ReconstituteValue(others, place++, &out));
+		}
+	}
+}
+
+/* Hand the documents of these ids, which are ascending, to the sink. */
+static void
+PutIds(Resource *resource, const int64 *ids, int n, ReadSink sink, void *state)
+{
+	CachedPage	cached;
+
+	if (DocumentCacheReadPage(resource, ids, n, &cached))
+		PutCached(&cached, cached.nmissing > 0 ? StoredPageRead(resource, cached.missing, cached.nmissing) : NULL,
+				  sink, state);
+	else
+		PutPage(StoredPageRead(resource, ids, n), sink, state);
+}
+
 /*
  * Read the documents of these ids, which are ascending, in the active
  * snapshot; the sink gets each while it is in memory.
@@ -122,7 +161,7 @@ ReadIds(Resource *resource, const int64 *ids, int n, ReadSink sink, void *state)
 		int			some = Min(n, DOCUMENTS_AT_ONCE);
 
 		SessionBeginPart();
-		PutPage(StoredPageRead(resource, ids, some), sink, state);
+		PutIds(resource, ids, some, sink, state);
 		SessionEndPart();
 		ids += some;
 		n -= some;
@@ -184,7 +223,7 @@ ReadSomeInOrder(Resource *resource, const int64 *ids, int n, ReadSink sink, void
 	qsort(documents, n, sizeof(PlacedDocument), ComparePlaced);
 	for (int i = 0; i < n; i++)
 		sorted[i] = documents[i].document_id;
-	PutPage(StoredPageRead(resource, sorted, IdsSort(sorted, n)), KeepPlaced, &next);
+	PutIds(resource, sorted, IdsSort(sorted, n), KeepPlaced, &next);
 	qsort(documents, n, sizeof(PlacedDocument), ComparePlaces);
 	for (int i = 0; i < n; i++)
 		if (documents[i].body != NULL)
@@ -207,6 +246,31 @@ ReadInOrder(Resource *resource, const int64 *ids, int n, ReadSink sink, void *st
 }
 
 /*
+ * Read some documents of a resource whose ids are greater than *from, or NULL, by walking
+ * along the index of its root.  Returns false if a statement must find them.
+ */
+static bool
+PutAlong(Resource *resource, const int64 *from, int some, int64 *last, int *n, ReadSink sink, void *state)
+{
+	StoredPage *page;
+	int64	   *ids;
+
+	if (DocumentCacheIsReadable(resource))
+	{
+		if (!StoredPageIdsAfter(resource, from, some, &ids, n))
+			return false;
+		if (*n > 0)
+			*last = ids[*n - 1];
+		PutIds(resource, ids, *n, sink, state);
+		return true;
+	}
+	page = StoredPageReadAfter(resource, from, some, last, n);
+	if (page != NULL)
+		PutPage(page, sink, state);
+	return page != NULL;
+}
+
+/*
  * Read the documents of a resource whose ids are greater than *after by walking along
  * the index of its root, and count them down from *limit.  Returns false if the rest,
  * which is after *after, must be found by a statement.
@@ -220,15 +284,13 @@ ReadAlong(Resource *resource, int64 *after, int64 *limit, ReadSink sink, void *s
 
 	for (n = 0; n == some && *limit > 0; *limit -= n)
 	{
-		StoredPage *page;
+		bool		able;
 
 		some = (int) Min(*limit, DOCUMENTS_AT_ONCE);
 		SessionBeginPart();
-		page = StoredPageReadAfter(resource, from, some, after, &n);
-		if (page != NULL)
-			PutPage(page, sink, state);
+		able = PutAlong(resource, from, some, after, &n, sink, state);
 		SessionEndPart();
-		if (page == NULL)
+		if (!able)
 			return false;
 		from = after;
 	}
