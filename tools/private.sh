@@ -136,8 +136,8 @@ missing_for_cdc() {
 # they are told to trust.
 settings_for_cdc() {
 	echo "wal_level = logical"
-	"$1/postgres" --describe-config | grep -q '^output_plugin_libraries' &&
-		echo "output_plugin_libraries = 'pgoutput, wal2json'" || true
+	[[ $("$1/postgres" --describe-config) != *output_plugin_libraries* ]] ||
+		echo "output_plugin_libraries = 'pgoutput, wal2json'"
 }
 
 install_missing() {

@@ -43,6 +43,8 @@ BUCKETS = 256
 IDS = """SELECT DocumentUuid::text FROM dms.Document WHERE (ProjectName, ResourceName) = (%s, %s)
          AND ('x' || right(DocumentUuid::text, 8))::bit(32)::bigint %% 256 = %s"""
 SNAPSHOT_ROWS = 1000
+# Classes of errors that pass: the server is away, is being shut down, or has no resources.
+PASSING = ("08", "53", "55", "57")
 # The server ends a connection that is silent for wal_sender_timeout, a minute by default.
 INTERVAL = 10
 # What is not for us is confirmed after a second: a server that is shut down waits for it.
@@ -394,8 +396,11 @@ class Follower:
                 self.catch_up(None)
             except LostPlace as reason:
                 self.restart(reason)
-            except (psycopg2.OperationalError, psycopg2.InterfaceError, psycopg2.DatabaseError) as error:
-                print("follow: %s" % (str(error).splitlines() or ["the connection was lost"])[0], file=sys.stderr, flush=True)
+            except (psycopg2.DatabaseError, psycopg2.InterfaceError) as error:
+                text = "follow: %s" % (str(error).splitlines() or ["the connection was lost"])[0]
+                if error.pgcode is not None and error.pgcode[:2] not in PASSING:
+                    raise SystemExit(text)
+                print(text, file=sys.stderr, flush=True)
                 self.target.rollback()
                 time.sleep(1)
 
