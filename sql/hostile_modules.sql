@@ -92,6 +92,7 @@ BEGIN
 	(format('SELECT dms.delete_document(%L)', note.document_uuid)),
 	(format('SELECT dms.delete_document(%L)', agency.document_uuid)),
 	(format('SELECT dms.restore_document(%L, 1)', gone.document_uuid)),
+	(format('SELECT count(*) FROM dms.republish_documents(ARRAY[%L, %L]::uuid[])', school.document_uuid, note.document_uuid)),
 	($c$SELECT dms.search_documents('Cascade', 'School', 'west')$c$),
 	($c$SELECT dms.handle_request('GET', '/cascade/schools?q=west&totalCount=true')$c$),
 	($c$SELECT count(*) FROM dms.plan_resource('Cascade', 'Agency', '{"search": ["$.name"], "uniqueKeys": ["$.name"]}')$c$),

@@ -15,6 +15,7 @@
 #include "postgres.h"
 
 #include "base/faults.h"
+#include "base/ids.h"
 #include "base/report.h"
 #include "base/uuid.h"
 #include "catalog/pg_type.h"
@@ -329,7 +330,7 @@ FindDocuments(const pg_uuid_t *uuids, int n, int *nfound)
 	SnapshotEnd();
 	found = palloc(sizeof(Found) * Max(rows, 1));
 	for (uint64 i = 0; i < rows; i++)
-		found[i] = (Found) {ResultInt64(i, 1), ResultUuid(i, 2), ResultText(i, 3), ResultText(i, 4)};
+		found[i] = (Found) {ResultInt64(i, 1), ResultUuid(i, 2), ResultName(i, 3), ResultName(i, 4)};
 	*nfound = (int) rows;
 	return found;
 }
@@ -347,7 +348,7 @@ WriteAgain(const Found *found, int nfound)
 		if (i + 1 < nfound && strcmp(found[i].project, found[i + 1].project) == 0 &&
 			strcmp(found[i].resource, found[i + 1].resource) == 0)
 			continue;
-		DocumentCacheRepublish(ModelCacheFind(found[i].project, found[i].resource), ids, n);
+		DocumentCacheRepublish(ModelCacheFind(found[i].project, found[i].resource), ids, IdsSort(ids, n));
 		n = 0;
 	}
 }
@@ -359,7 +360,13 @@ PutMissing(ReturnSetInfo *rsinfo, pg_uuid_t *uuids, int n, const Found *found, i
 	bool	   *exists = palloc0(sizeof(bool) * n);
 
 	for (int i = 0; i < nfound; i++)
-		exists[(pg_uuid_t *) bsearch(&found[i].uuid, uuids, n, sizeof(pg_uuid_t), CompareUuids) - uuids] = true;
+	{
+		const pg_uuid_t *asked = bsearch(&found[i].uuid, uuids, n, sizeof(pg_uuid_t), CompareUuids);
+
+		if (asked == NULL)
+			ResultRefuse("a row that it was not asked for");
+		exists[asked - uuids] = true;
+	}
 	for (int i = 0; i < n; i++)
 	{
 		Datum		value = UUIDPGetDatum(&uuids[i]);
