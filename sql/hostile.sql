@@ -161,6 +161,8 @@ SELECT dms.compact_changes() OPERATOR(pg_catalog.>) 0 AS compacted;
 SELECT dms.purge_tracked_changes('0');
 SELECT dms.current_change_version() OPERATOR(pg_catalog.>) 0 AS has_number;
 SELECT pg_catalog.count(*) FROM dms.change_blockers();
+SELECT pg_catalog.count(*) FROM dms.status();
+SELECT pg_catalog.count(*) FROM dms.projection_status();
 SELECT dms.skip_change_versions(10) OPERATOR(pg_catalog.>) 10 AS skipped;
 SELECT dms.set_change_tracking(false), dms.set_change_tracking(true);
 ROLLBACK;
