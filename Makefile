@@ -9,6 +9,8 @@
 #
 #   WERROR=1              warnings are errors
 #   FAULTS=1              build for tests, whose guards can be left out
+#   REDIS=0               leave out dms_redis, which needs hiredis; it is built by default
+#                         if hiredis is there
 
 EXTENSION = dms
 MODULE_big = dms
@@ -73,6 +75,9 @@ OBJS += $(addprefix src/admin/, \
 	repair.o repairsql.o retention.o upgrade.o)
 OBJS += $(addprefix src/worker/, \
 	launcher.o tasks.o worker.o workerstatus.o)
+
+# What is written to Redis, in three of these layers.
+OBJS += src/document/redissettings.o src/admin/publisher.o src/worker/redistask.o
 
 # Compilers do not create the directories that they write to.
 $(shell mkdir -p $(sort $(dir $(OBJS))))
@@ -141,6 +146,28 @@ else
 
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)
+
+# dms_redis is a library of its own, so that dms never needs hiredis.
+REDIS ?= $(if $(wildcard $(addsuffix /hiredis/hiredis.h,/usr/include /usr/local/include)),1,0)
+ifneq ($(REDIS),0)
+REDIS_OBJS = redis/dms_redis.o
+$(shell mkdir -p redis)
+
+all: dms_redis$(DLSUFFIX)
+dms_redis$(DLSUFFIX): $(REDIS_OBJS)
+	$(CC) $(CFLAGS) $(LDFLAGS) $(LDFLAGS_SL) -shared -o $@ $(REDIS_OBJS) -lhiredis
+install: install-redis
+install-redis: dms_redis$(DLSUFFIX)
+	$(MKDIR_P) '$(DESTDIR)$(pkglibdir)'
+	$(INSTALL_SHLIB) $< '$(DESTDIR)$(pkglibdir)/$<'
+uninstall: uninstall-redis
+uninstall-redis:
+	rm -f '$(DESTDIR)$(pkglibdir)/dms_redis$(DLSUFFIX)'
+.PHONY: install-redis uninstall-redis
+EXTRA_CLEAN += $(REDIS_OBJS) $(REDIS_OBJS:.o=.d) dms_redis$(DLSUFFIX)
+$(REDIS_OBJS): $(TOP)/Makefile
+-include $(REDIS_OBJS:.o=.d)
+endif
 
 # Print why TAP tests are left out.  PGXS does so only for a server without them, but
 # PostgreSQL also refuses to start servers as root.

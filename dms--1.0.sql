@@ -663,7 +663,7 @@ CREATE TABLE dms.ChangeConsumer (
 	Documents bigint NOT NULL DEFAULT 0
 ) WITH (fillfactor = 50)$ddl$),
 ($ddl$COMMENT ON TABLE dms.ChangeConsumer IS 'how far consumers of changes have got'$ddl$),
-($ddl$COMMENT ON COLUMN dms.ChangeConsumer.Name IS 'the consumer: cache'$ddl$),
+($ddl$COMMENT ON COLUMN dms.ChangeConsumer.Name IS 'the consumer: cache or redis'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.ChangeConsumer.Cursor IS 'all changes before it are consumed'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.ChangeConsumer.UpdatedAt IS 'when the last complete pass began'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.ChangeConsumer.Documents IS 'how many documents were delivered'$ddl$),
@@ -1030,7 +1030,7 @@ CREATE TABLE dms.ChangeConsumer (
 	Documents bigint NOT NULL DEFAULT 0
 ) WITH (fillfactor = 50)$ddl$),
 (7, $ddl$COMMENT ON TABLE dms.ChangeConsumer IS 'how far consumers of changes have got'$ddl$),
-(7, $ddl$COMMENT ON COLUMN dms.ChangeConsumer.Name IS 'the consumer: cache'$ddl$),
+(7, $ddl$COMMENT ON COLUMN dms.ChangeConsumer.Name IS 'the consumer: cache or redis'$ddl$),
 (7, $ddl$COMMENT ON COLUMN dms.ChangeConsumer.Cursor IS 'all changes before it are consumed'$ddl$),
 (7, $ddl$COMMENT ON COLUMN dms.ChangeConsumer.UpdatedAt IS 'when the last complete pass began'$ddl$),
 (7, $ddl$COMMENT ON COLUMN dms.ChangeConsumer.Documents IS 'how many documents were delivered'$ddl$),

@@ -21,6 +21,7 @@
 #include "document/history.h"
 #include "document/jobs.h"
 #include "document/notices.h"
+#include "document/redissettings.h"
 #include "document/verify.h"
 #include "engine/keyaccess.h"
 #include "engine/keyscan.h"
@@ -64,6 +65,7 @@ _PG_init(void)
 	ChangeTrackingInit();
 	JobsInit();
 	NoticesInit();
+	RedisSettingsInit();
 	LocksInit();
 	TurnstileInit();
 	ClosureInit();

@@ -92,6 +92,7 @@ missing_packages() {
 		echo postgresql-server-dev-15
 	fi
 	[ -e /usr/include/uuid/uuid.h ] || echo uuid-dev
+	[ -e /usr/include/hiredis/hiredis.h ] || echo libhiredis-dev
 	command -v gcc >/dev/null || echo gcc libc6-dev
 	command -v make >/dev/null || echo make
 	command -v prove >/dev/null || echo perl
@@ -101,6 +102,7 @@ missing_packages() {
 	[ -z "${DMS_ALL_DRIVERS:-}" ] || missing_drivers
 	[ -z "${DMS_DOCUMENTS:-}" ] || missing_for_documents
 	[ -z "${DMS_CDC:-}" ] || missing_for_cdc
+	[ -z "${DMS_REDIS:-}" ] || command -v redis-server >/dev/null || echo redis-server
 }
 
 # Prints the packages that only tests need: drivers and poolers, which are large or start

@@ -91,9 +91,11 @@ typedef bool CompatUpdateIndexes;
 #if PG_VERSION_NUM >= 170000
 #define COMPAT_WAIT_LAUNCHER WaitEventExtensionNew("DmsLauncherMain")
 #define COMPAT_WAIT_WORKER WaitEventExtensionNew("DmsWorkerMain")
+#define COMPAT_WAIT_REDIS WaitEventExtensionNew("DmsRedis")
 #else
 #define COMPAT_WAIT_LAUNCHER PG_WAIT_EXTENSION
 #define COMPAT_WAIT_WORKER PG_WAIT_EXTENSION
+#define COMPAT_WAIT_REDIS PG_WAIT_EXTENSION
 #endif
 
 #endif							/* DMS_COMPAT_H */

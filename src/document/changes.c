@@ -37,6 +37,7 @@
 #include "common/int.h"
 #include "document/changes.h"
 #include "document/documentsql.h"
+#include "document/redissettings.h"
 #include "engine/keywrite.h"
 #include "engine/progress.h"
 #include "engine/result.h"
@@ -286,12 +287,22 @@ ChangesVersion(void)
 	return StoreRowJournal()->base + 2 * (int64) U64FromFullTransactionId(xid);
 }
 
+/* Let a background worker look at the changes of this transaction when it has committed. */
+static void
+Wake(void)
+{
+	if (StoreRowCache()->mode != CACHE_OFF || RedisIsOn())
+		WorkerShareNote();
+}
+
 /* Tell the trigger of deletes the number of this one. */
 void
 ChangesTellTrigger(void)
 {
 	told = ChangesAreTracked() ? ChangesVersion() + 1 : 0;
 	told_in = COMPAT_LXID(MyProc);
+	if (told != 0)
+		Wake();
 }
 
 /* Run a delete that is recorded already. */
@@ -318,14 +329,6 @@ RefuseMissing(void)
 	ereport(ERROR,
 			(errcode(ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION),
 			 errmsg("dms.DocumentChange did not take a row")));
-}
-
-/* Let a background worker look at the changes of this transaction when it has committed. */
-static void
-Wake(void)
-{
-	if (StoreRowCache()->mode != CACHE_OFF)
-		WorkerShareNote();
 }
 
 /* Record that a document has a new etag. */

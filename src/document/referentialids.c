@@ -122,6 +122,13 @@ ReferentialIdRead(int64 document_id, const char *project, const char *resource, 
 	return false;
 }
 
+/* Read the rows of documents in the active snapshot; ids ascend, and so do the documents of rows. */
+void
+ReferentialIdsOfDocuments(const int64 *ids, int n, StoredRows *rows)
+{
+	KeyScanReadIds(&ids_of_documents, ids, n, rows);
+}
+
 /* Callback: returns true for each row. */
 static bool
 ChooseAll(const Datum *values pg_attribute_unused(), void *arg pg_attribute_unused())

@@ -29,6 +29,7 @@ enum
 extern void ReferentialIdsLookUp(IdSet *set);
 extern bool ReferentialIdRead(int64 document_id, const char *project, const char *resource,
 							  pg_uuid_t *id);
+extern void ReferentialIdsOfDocuments(const int64 *ids, int n, StoredRows *rows);
 extern bool ReferentialIdHasName(const Datum *values, const char *project, const char *resource);
 extern void ReferentialIdsForget(int64 document_id);
 extern bool ReferentialIdsTryClaim(const FlatDocument *flat, int64 document_id);

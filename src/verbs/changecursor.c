@@ -211,6 +211,28 @@ ChangeCursorCovers(const Running *consumed, const Running *target)
 	return true;
 }
 
+/* Returns true if the snapshot of a pass sees a change that the last one did not. */
+bool
+ChangeCursorHas(const ChangeCursor *cursor, int64 version)
+{
+	uint64		xid = ChangesXid(version);
+
+	if (version <= StoreRowJournal()->floor)
+		return cursor->start;
+	return RunningSees(&cursor->target, xid) && (cursor->start || !RunningSees(&cursor->consumed, xid));
+}
+
+/* Returns a number that is below those of all changes of a pass. */
+int64
+ChangeCursorLowest(const ChangeCursor *cursor)
+{
+	const StoreJournal *journal = StoreRowJournal();
+
+	if (cursor->start)
+		return -1;
+	return Max(journal->base + 2 * (int64) cursor->consumed.xmin - 1, journal->floor);
+}
+
 /* --- the text ------------------------------------------------------------- */
 
 /* Read what a cursor says about its place in a pass. */

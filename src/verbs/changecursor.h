@@ -49,6 +49,8 @@ extern void ChangeCursorRead(const char *given, ChangeCursor *cursor);
 extern void ChangeCursorCheck(const ChangeCursor *cursor);
 extern void ChangeCursorTake(Running *running);
 extern bool ChangeCursorCovers(const Running *consumed, const Running *target);
+extern bool ChangeCursorHas(const ChangeCursor *cursor, int64 version);
+extern int64 ChangeCursorLowest(const ChangeCursor *cursor);
 extern char *ChangeCursorPrefix(const ChangeCursor *cursor);
 extern char *ChangeCursorText(const char *prefix, const ChangePlace *place);
 

@@ -176,29 +176,6 @@ PutEnd(Feed *feed)
 
 /* --- what belongs to a pass ----------------------------------------------- */
 
-/* Returns true if the snapshot of the pass sees a change that the last one did not. */
-static bool
-IsOfPass(const Feed *feed, int64 version)
-{
-	const ChangeCursor *cursor = &feed->cursor;
-	uint64		xid = ChangesXid(version);
-
-	if (version <= StoreRowJournal()->floor)
-		return cursor->start;
-	return RunningSees(&cursor->target, xid) && (cursor->start || !RunningSees(&cursor->consumed, xid));
-}
-
-/* Returns a number that is below those of all rows of the pass. */
-static int64
-LowestVersion(const Feed *feed)
-{
-	const StoreJournal *journal = StoreRowJournal();
-
-	if (feed->cursor.start)
-		return -1;
-	return Max(journal->base + 2 * (int64) feed->cursor.consumed.xmin - 1, journal->floor);
-}
-
 /* Read the next rows of a type behind the place.  Returns how many there are. */
 static uint64
 ReadChunk(const Feed *feed, Statement *statement, int32 type_id, int64 chunk)
@@ -366,7 +343,7 @@ DocumentsChunk(Feed *feed, const ChangedType *type)
 	if (nread > 0)
 		last = rows[nread - 1];
 	for (int i = 0; i < nread; i++)
-		if (IsOfPass(feed, rows[i].version))
+		if (ChangeCursorHas(&feed->cursor, rows[i].version))
 			rows[n++] = rows[i];
 	PutDocuments(feed, type, rows, n);
 	if (feed->left > 0 && nread > 0)
@@ -440,7 +417,7 @@ TrackedChunk(Feed *feed, const ChangedType *type)
 	{
 		if (!may_read)
 			rows[i].old_key = NULL;
-		if (IsOfPass(feed, rows[i].version))
+		if (ChangeCursorHas(&feed->cursor, rows[i].version))
 			PutRow(feed, deletes ? "delete" : "key", type, &rows[i]);
 		else
 			MoveBehind(feed, &rows[i]);
@@ -465,7 +442,7 @@ TypesOf(const Feed *feed, int *n)
 	uint64		rows;
 
 	SessionBegin(&owner, RIGHTS_OF_OWNER);
-	rows = ResourceTypesChanged(place->phase == PHASE_DOCUMENTS, LowestVersion(feed),
+	rows = ResourceTypesChanged(place->phase == PHASE_DOCUMENTS, ChangeCursorLowest(&feed->cursor),
 								place->started ? place->type_id : 0);
 	saved = MemoryContextSwitchTo(context);
 	types = palloc(sizeof(ChangedType) * Max(rows, 1));
@@ -505,7 +482,7 @@ BeginType(Feed *feed, const ChangedType *type)
 	ChangePlace *place = &feed->cursor.place;
 
 	place->type_id = type->id;
-	place->version = LowestVersion(feed);
+	place->version = ChangeCursorLowest(&feed->cursor);
 	place->document_id = PG_INT64_MAX;
 	place->etag = PG_INT64_MAX;
 	place->started = true;

@@ -43,6 +43,7 @@
 #include "utils/timeout.h"
 #include "utils/timestamp.h"
 #include "worker/launcher.h"
+#include "worker/redistask.h"
 #include "worker/tasks.h"
 #include "worker/worker.h"
 
@@ -249,6 +250,11 @@ WorkSome(TaskOutcome *outcome)
 		WorkInTransaction(TasksRunJobs, outcome);
 	if (outcome->store && outcome->compaction.page != InvalidBlockNumber)
 		WorkInTransaction(TasksCompact, outcome);
+	if (!outcome->store)
+		return;
+	if (RedisTaskBegin())
+		WorkInTransaction(RedisTaskRun, outcome);
+	RedisTaskEnd(outcome);
 }
 
 /* Take in a change of the configuration; returns false if it sends us away. */
@@ -294,11 +300,11 @@ WaitForWork(void)
 		if (pg_atomic_read_u64(&slot->commits) != slot->consumed)
 			return true;
 		left = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), end);
-		if (left <= 0 || pg_atomic_read_u32(&share->unserved) > 0 || !TakeConfiguration() || IsWanted())
+		if ((left <= 0 && !RedisTaskIsOpen()) || pg_atomic_read_u32(&share->unserved) > 0 || !TakeConfiguration() ||
+			IsWanted())
 			return false;
-		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, Min(left, LOOK),
-						 COMPAT_WAIT_WORKER);
-		ResetLatch(MyLatch);
+		if (RedisTaskWait(left > 0 ? Min(left, LOOK) : LOOK))
+			return true;
 	}
 }
 
@@ -349,6 +355,7 @@ Work(void)
 			TimestampDifferenceExceeds(start, GetCurrentTimestamp(), TURN))
 			break;
 	} while (outcome.more || (outcome.store && WaitForWork()));
+	RedisTaskClose();
 	RecordVisit(&outcome);
 }
 
@@ -379,6 +386,7 @@ Connect(Oid database)
 	StartTransactionCommand();
 	database_name = MemoryContextStrdup(TopMemoryContext, get_database_name(MyDatabaseId));
 	CommitTransactionCommand();
+	RedisTaskInit(slot, database_name);
 	pgstat_report_appname("dms worker");
 }
 
