@@ -22,6 +22,7 @@ typedef struct Copied
 	long		pass;			/* in which it was delivered or deleted last */
 	bool		used;
 	bool		gone;			/* it was deleted */
+	bool		unsure;			/* its key has changed, and it has not come since */
 	bool		met;			/* it is in the store in the end */
 } Copied;
 

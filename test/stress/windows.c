@@ -188,7 +188,10 @@ mention_values(int resource, PGresult *result, int row, int column, uuid_t key)
 	mention(key);
 }
 
-/* Take the changes of keys of a resource.  Their documents are mentioned, too, whatever key they have in the copy. */
+/*
+ * Take the changes of keys of a resource.  Until such a document comes, nobody knows
+ * its key: it may be deleted before, and the delete not be told.
+ */
 static void
 take_keys(int resource, PGresult *result)
 {
@@ -196,7 +199,7 @@ take_keys(int resource, PGresult *result)
 	{
 		uuid_t		id;
 		uuid_t		key;
-		const Copied *found;
+		Copied	   *found;
 
 		mention_values(resource, result, i, 1, key);
 		mention_values(resource, result, i, 2, key);
@@ -205,7 +208,7 @@ take_keys(int resource, PGresult *result)
 		uuid_parse(PQgetvalue(result, i, 0), id);
 		found = copy_find(&copy, id);
 		if (found != NULL)
-			mention(found->key);
+			found->unsure = true;
 	}
 }
 
@@ -238,7 +241,7 @@ take_document(int resource, PGresult *result, int row)
 	if (etag < found->etag)
 		finding("change queries tell document %s with etag %ld after %ld", uuid, (long) etag, (long) found->etag);
 	found->etag = etag;
-	found->gone = false;
+	found->gone = found->unsure = false;
 	found->pass = windows;
 	hash_text(PQgetvalue(result, row, 2), found->hash);
 	mention_values(resource, result, row, 3, found->key);
@@ -365,7 +368,8 @@ ask_for_mentioned(void)
 		Copied	   *found = &copy.documents[i];
 
 		if (found->used && !found->gone && found->pass != windows &&
-			bsearch(found->key, mentioned.keys, mentioned.n, sizeof(uuid_t), compare_hashes) != NULL &&
+			(found->unsure ||
+			 bsearch(found->key, mentioned.keys, mentioned.n, sizeof(uuid_t), compare_hashes) != NULL) &&
 			!ask_whether_there(found))
 			return false;
 	}
