@@ -38,8 +38,8 @@ prepare_relations(PGconn *conn)
 		{"add_member", "SELECT dms.add_member($1, $2, random() < 0.5)"},
 		{"remove_member", "SELECT dms.remove_member($1, $2)"},
 		{"set_account", "SELECT dms.set_account($1, $2, random() < 0.5) > 0"},
-		{"claim", "SELECT dms.claim_unique_key(split_part(dms.urn($1), ':', 3), 'code', $2, $1)"},
-		{"release", "SELECT dms.release_unique_key(split_part(dms.urn($1), ':', 3), 'code', $2)"},
+		{"claim", "SELECT dms.claim_unique_key(split_part(u, ':', 3), 'code', $2, $1) FROM dms.urn($1) AS u WHERE u IS NOT NULL"},
+		{"release", "SELECT dms.release_unique_key(split_part(u, ':', 3), 'code', $2) FROM dms.urn($1) AS u WHERE u IS NOT NULL"},
 		{"attach", "SELECT r.status, right(r.headers ->> 'Location', 36) FROM dms.handle_request('POST', '/ed-fi/' || $1,"
 			" jsonb_build_object('dms-parent', $2::text, 'dms-account', $3::text), $4) AS r"},
 	};
