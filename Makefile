@@ -51,8 +51,8 @@ OBJS += $(addprefix src/schema/, \
 OBJS += $(addprefix src/document/, \
 	body.o bodyrules.o changes.o claimstart.o descriptoruris.o document.o documentcache.o edges.o \
 	flatten.o generatedid.o history.o historypurge.o identity.o identityread.o idset.o jobs.o \
-	notices.o projection.o reconstitute.o references.o referentialids.o rows.o rowtables.o \
-	storedpage.o trackedchanges.o verify.o versiondiffs.o)
+	notices.o projection.o reconstitute.o redissettings.o references.o referentialids.o rows.o \
+	rowtables.o storedpage.o trackedchanges.o verify.o versiondiffs.o)
 OBJS += $(addprefix src/cascade/, \
 	cascade.o cascadeequality.o claim.o closure.o edgesources.o futurenames.o identitylocks.o \
 	identityturns.o keychanges.o locks.o replaceids.o turnstile.o)
@@ -71,13 +71,10 @@ OBJS += $(addprefix src/request/, \
 	requestrelations.o requestroutes.o requestversions.o response.o route.o)
 OBJS += $(addprefix src/admin/, \
 	auditscope.o cachemode.o changetracking.o configure.o configureresource.o deploy.o diagram.o \
-	introspect.o migrate.o migratedata.o migratekeys.o projector.o publish.o rebuildedges.o \
-	repair.o repairsql.o retention.o upgrade.o)
+	introspect.o migrate.o migratedata.o migratekeys.o projector.o publish.o publisher.o \
+	rebuildedges.o repair.o repairsql.o retention.o upgrade.o)
 OBJS += $(addprefix src/worker/, \
-	launcher.o tasks.o worker.o workerstatus.o)
-
-# What is written to Redis, in three of these layers.
-OBJS += src/document/redissettings.o src/admin/publisher.o src/worker/redistask.o
+	launcher.o redistask.o tasks.o worker.o workerstatus.o)
 
 # Compilers do not create the directories that they write to.
 $(shell mkdir -p $(sort $(dir $(OBJS))))
