@@ -317,7 +317,10 @@ CompareChanges(const void *a, const void *b)
 	return left->etag < right->etag ? -1 : left->etag > right->etag;
 }
 
-/* Find the documents that still have the etags of changes; returns their number. */
+/*
+ * Find the documents that still have the etags of changes; returns their number.  A table
+ * without its key may have a document more than once.
+ */
 static int
 FindCurrent(Change *changes, int n, DocumentHeader *current)
 {
@@ -333,13 +336,15 @@ FindCurrent(Change *changes, int n, DocumentHeader *current)
 	DocumentHeadersRead(ids, nids, &rows);
 	for (int i = 0; i < rows.nrows; i++)
 	{
+		DocumentHeader header;
 		Change		change;
 
-		DocumentHeaderFromRow(StoredRowValues(&rows, i), &current[found]);
-		change.document_id = current[found].document_id;
-		change.etag = current[found].etag;
-		if (bsearch(&change, changes, n, sizeof(Change), CompareChanges) != NULL)
-			found++;
+		DocumentHeaderFromRow(StoredRowValues(&rows, i), &header);
+		change.document_id = header.document_id;
+		change.etag = header.etag;
+		if ((found == 0 || current[found - 1].document_id < header.document_id) &&
+			bsearch(&change, changes, n, sizeof(Change), CompareChanges) != NULL)
+			current[found++] = header;
 	}
 	return found;
 }
