@@ -244,7 +244,7 @@ sub stop_traffic
 {
 	my ($traffic) = @_;
 
-	$traffic->{run}->signal('INT');
+	$traffic->{run}->signal('TERM');
 	eval { $traffic->{run}->finish };
 	my $errors = join "\n", grep { /aborted in command|ERROR|FATAL/ && !/terminat/ && !/serialize|deadlock/ } split /\n/, slurp_file("$traffic->{log}.err");
 	my $longest = 0;
