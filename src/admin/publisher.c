@@ -745,9 +745,9 @@ PublisherRead(const RedisLibrary *library, RedisConnection *connection, const Pu
 	Publisher	publisher = {.library = library,.connection = connection};
 
 	memset(result, 0, sizeof(PublisherResult));
-	publisher.kinds = RedisKinds();
-	publisher.ttl = RedisTtl();
-	publisher.channel = RedisChannel();
+	publisher.kinds = RedisSettingsKinds();
+	publisher.ttl = RedisSettingsTtl();
+	publisher.channel = RedisSettingsChannel();
 	publisher.last_command = connection->asked + COMMANDS_AT_ONCE;
 	WriteBegin(&session, "publishing to Redis");
 	result->tracked = ChangesAreTracked();

@@ -291,7 +291,7 @@ ChangesVersion(void)
 static void
 Wake(void)
 {
-	if (StoreRowCache()->mode != CACHE_OFF || RedisIsOn())
+	if (StoreRowCache()->mode != CACHE_OFF || RedisSettingsIsOn())
 		WorkerShareNote();
 }
 

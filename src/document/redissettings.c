@@ -264,49 +264,49 @@ RedisSettingsInit(void)
 
 /* Returns true if there is a Redis to write to. */
 bool
-RedisIsOn(void)
+RedisSettingsIsOn(void)
 {
 	return *url != '\0';
 }
 
 /* Returns the URL. */
 const char *
-RedisUrl(void)
+RedisSettingsUrl(void)
 {
 	return url;
 }
 
 /* Returns the path of the file with the password; empty: there is none. */
 const char *
-RedisPasswordFile(void)
+RedisSettingsPasswordFile(void)
 {
 	return password_file;
 }
 
 /* Returns the channel of outdated keys; empty: there is none. */
 const char *
-RedisChannel(void)
+RedisSettingsChannel(void)
 {
 	return channel;
 }
 
 /* Returns the kinds that are published. */
 int
-RedisKinds(void)
+RedisSettingsKinds(void)
 {
 	return kind_bits;
 }
 
 /* Returns the seconds that values are kept. */
 int
-RedisTtl(void)
+RedisSettingsTtl(void)
 {
 	return ttl;
 }
 
 /* Returns where to connect, without the password. */
 void
-RedisServerOfSettings(RedisServer *server)
+RedisSettingsServer(RedisServer *server)
 {
 	if (ReadUrl(pstrdup(url), server) != NULL)
 		elog(ERROR, "dms.redis_url was not checked");

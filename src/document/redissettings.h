@@ -22,12 +22,12 @@ typedef enum RedisKind
 #define REDIS_URI_TTL_FACTOR 12
 
 extern void RedisSettingsInit(void);
-extern bool RedisIsOn(void);
-extern const char *RedisUrl(void);
-extern const char *RedisPasswordFile(void);
-extern const char *RedisChannel(void);
-extern int	RedisKinds(void);
-extern int	RedisTtl(void);
-extern void RedisServerOfSettings(RedisServer *server);
+extern bool RedisSettingsIsOn(void);
+extern const char *RedisSettingsUrl(void);
+extern const char *RedisSettingsPasswordFile(void);
+extern const char *RedisSettingsChannel(void);
+extern int	RedisSettingsKinds(void);
+extern int	RedisSettingsTtl(void);
+extern void RedisSettingsServer(RedisServer *server);
 
 #endif							/* DMS_REDISSETTINGS_H */

@@ -75,7 +75,7 @@ ForgetPlaces(int n)
 static uint32
 ServerNumber(void)
 {
-	return DatumGetUInt32(hash_any((const unsigned char *) RedisUrl(), (int) strlen(RedisUrl())));
+	return DatumGetUInt32(hash_any((const unsigned char *) RedisSettingsUrl(), (int) strlen(RedisSettingsUrl())));
 }
 
 /* Remember a connection that may have commands on their way, until the next one is open. */
@@ -150,7 +150,7 @@ static const char *
 ReadPassword(char *password)
 {
 	struct stat state;
-	int			file = OpenTransientFile(RedisPasswordFile(), O_RDONLY | O_NONBLOCK | PG_BINARY);
+	int			file = OpenTransientFile(RedisSettingsPasswordFile(), O_RDONLY | O_NONBLOCK | PG_BINARY);
 	const char *problem = NULL;
 	int			length = 0;
 
@@ -178,9 +178,9 @@ Open(void)
 	RedisServer server;
 	const char *problem = NULL;
 
-	RedisServerOfSettings(&server);
+	RedisSettingsServer(&server);
 	server.previous = slot->redis_client;
-	if (*RedisPasswordFile() != '\0')
+	if (*RedisSettingsPasswordFile() != '\0')
 	{
 		problem = ReadPassword(password);
 		server.password = password;
@@ -227,7 +227,7 @@ IsConfirmed(void)
 static bool
 HasNews(void)
 {
-	if (!RedisIsOn())
+	if (!RedisSettingsIsOn())
 		return connection != NULL;
 	if (connection == NULL)
 		return GetCurrentTimestamp() >= slot->redis_retry;
@@ -345,7 +345,7 @@ bool
 RedisTaskBegin(void)
 {
 	LookAtServer();
-	if (!RedisIsOn() || (connection == NULL && GetCurrentTimestamp() < slot->redis_retry))
+	if (!RedisSettingsIsOn() || (connection == NULL && GetCurrentTimestamp() < slot->redis_retry))
 		return false;
 	if (library == NULL)
 		return true;
@@ -379,7 +379,7 @@ RedisTaskRun(const char *database pg_attribute_unused(), TaskOutcome *outcome pg
 void
 RedisTaskEnd(TaskOutcome *outcome)
 {
-	if (!RedisIsOn())
+	if (!RedisSettingsIsOn())
 	{
 		Close();
 		return;
