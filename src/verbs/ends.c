@@ -39,6 +39,23 @@ EndsFind(const pg_uuid_t *uuid, GraphNode *node)
 		EndsRaiseGone(uuid);
 }
 
+/* Find a document to change, and one to relate it to; both must exist. */
+void
+EndsFindBoth(const pg_uuid_t *uuid, GraphNode *node, const pg_uuid_t *target_uuid, GraphNode *target)
+{
+	bool		found;
+	bool		target_found;
+
+	SnapshotBegin();
+	found = NodeFind(uuid, node);
+	target_found = found && NodeFind(target_uuid, target);
+	SnapshotEnd();
+	if (!found)
+		EndsRaiseGone(uuid);
+	if (!target_found)
+		EndsRaiseNoTarget(target_uuid);
+}
+
 /* Find a document to relate another one to; it must exist. */
 void
 EndsFindTarget(const pg_uuid_t *uuid, GraphNode *node)

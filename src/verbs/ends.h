@@ -13,6 +13,7 @@
 extern void EndsRaiseGone(const pg_uuid_t *uuid) pg_attribute_noreturn();
 extern void EndsRaiseNoTarget(const pg_uuid_t *uuid) pg_attribute_noreturn();
 extern void EndsFind(const pg_uuid_t *uuid, GraphNode *node);
+extern void EndsFindBoth(const pg_uuid_t *uuid, GraphNode *node, const pg_uuid_t *target_uuid, GraphNode *target);
 extern void EndsFindTarget(const pg_uuid_t *uuid, GraphNode *node);
 
 #endif							/* DMS_ENDS_H */

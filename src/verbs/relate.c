@@ -60,18 +60,24 @@ LockEnds(const GraphNode *document, LockTupleMode mode, const GraphNode *target)
 	}
 }
 
-/* Look: the parent of a document. */
-static int64
-LookParent(void *arg)
+/* What is known of a child that is locked. */
+typedef struct ChildState
 {
-	return ParentsRead(*(int64 *) arg);
-}
+	int64		document_id;
+	bool		attached;		/* it is to get a parent, so its children matter */
+	int64		parent;			/* 0: none */
+	bool		has_children;
+} ChildState;
 
-/* Look: whether a document has children. */
+/* Look: the parent of a document, and whether it has children. */
 static int64
-LookChildren(void *arg)
+LookChild(void *arg)
 {
-	return ParentsHaveChildren(*(int64 *) arg);
+	ChildState *child = arg;
+
+	child->parent = ParentsRead(child->document_id);
+	child->has_children = child->attached && ParentsHaveChildren(child->document_id);
+	return (int64) (((uint64) child->parent << 1) | child->has_children);
 }
 
 /* A document, and one that may be above it. */
@@ -102,11 +108,11 @@ RefuseRing(const pg_uuid_t *child, const pg_uuid_t *parent)
 
 /* Refuse a parent that is below the child; both are locked. */
 static void
-CheckRing(GraphNode *child, GraphNode *parent)
+CheckRing(const GraphNode *child, const ChildState *state, const GraphNode *parent)
 {
 	Ancestry	ancestry = {.document_id = parent->document_id,.above = child->document_id};
 
-	if (LookNow(LookChildren, &child->document_id) == 0)
+	if (!state->has_children)
 		return;
 	MoveLockTake();
 	if (LookNow(LookAbove, &ancestry) != 0)
@@ -115,15 +121,18 @@ CheckRing(GraphNode *child, GraphNode *parent)
 
 /* Write the parent of a child that is locked; NULL is none.  Returns true if it had another one. */
 static bool
-WriteParent(GraphNode *child, const GraphNode *parent)
+WriteParent(const GraphNode *child, const GraphNode *parent)
 {
-	int64		before = LookNow(LookParent, &child->document_id);
+	ChildState	state = {.document_id = child->document_id,.attached = parent != NULL};
 
-	if (before == (parent != NULL ? parent->document_id : 0))
+	(void) LookNow(LookChild, &state);
+	if (parent != NULL)
+		CheckRing(child, &state, parent);
+	if (state.parent == (parent != NULL ? parent->document_id : 0))
 		return false;
 	if (parent == NULL)
 		ParentsDelete(child->document_id);
-	else if (before == 0)
+	else if (state.parent == 0)
 		ParentsInsert(child, parent->document_id);
 	else
 		ParentsUpdate(child, parent->document_id);
@@ -140,20 +149,19 @@ RelateSetParent(const pg_uuid_t *child_uuid, const pg_uuid_t *parent_uuid)
 	GraphNode	child;
 	GraphNode	parent;
 
-	EndsFind(child_uuid, &child);
 	if (parent_uuid == NULL)
 	{
+		EndsFind(child_uuid, &child);
 		LockEnds(&child, LockTupleNoKeyExclusive, NULL);
 		return WriteParent(&child, NULL);
 	}
-	EndsFindTarget(parent_uuid, &parent);
+	EndsFindBoth(child_uuid, &child, parent_uuid, &parent);
 	if (child.document_id == parent.document_id)
 		RefuseRing(child_uuid, parent_uuid);
 	if (FAULT_SKIP("parent_share"))
 		LockEnds(&child, LockTupleNoKeyExclusive, NULL);
 	else
 		LockEnds(&child, FAULT_SKIP("child_lock") ? LockTupleKeyShare : LockTupleNoKeyExclusive, &parent);
-	CheckRing(&child, &parent);
 	return WriteParent(&child, &parent);
 }
 
@@ -168,8 +176,7 @@ RelateAddMember(const pg_uuid_t *collection_uuid, const pg_uuid_t *member_uuid, 
 	GraphNode	collection;
 	GraphNode	member;
 
-	EndsFind(collection_uuid, &collection);
-	EndsFindTarget(member_uuid, &member);
+	EndsFindBoth(collection_uuid, &collection, member_uuid, &member);
 	if (!FAULT_SKIP("member_share"))
 		LockEnds(&collection, LockTupleShare, &member);
 	return MembersAdd(collection.document_id, &member, conveys);
