@@ -400,6 +400,61 @@ ALTER TABLE system."user" DISABLE ROW LEVEL SECURITY;
 SET ROLE regress_graph_reader;
 SELECT string_agg(r ->> 'value', ' ') AS visible FROM dms.query_records('UniqueKeyValue#System.User#alias', index_name => 'InvertedIndex') AS r;
 RESET ROLE;
+-- Who may not read documents of a resource at all does not learn which values they have.
+REVOKE SELECT ON system."user" FROM regress_graph_reader;
+SET ROLE regress_graph_reader;
+SELECT dms.get_document(id('bob'));
+SELECT dms.find_unique_key('System.User', 'alias', 'b') AS hidden, dms.find_unique_key('System.User', 'alias', 'free') AS none;
+SELECT count(*) AS hidden FROM dms.query_records('UniqueKeyValue#System.User#alias#b');
+SELECT count(*) AS hidden FROM dms.query_records('UniqueKeyValue#System.User#alias', index_name => 'InvertedIndex');
+RESET ROLE;
+GRANT SELECT ON system."user" TO regress_graph_reader;
+ALTER TABLE dms.ParentChild DISABLE ROW LEVEL SECURITY;
+
+-- A policy on dms.Document hides documents wherever they are related.  Pages are full as
+-- long as others follow, or nobody could continue after them.
+SELECT dms.delete_document(id('job3')) AS deleted;
+SELECT make('systems', 'top'), make('users', 'hidden'), make('users', 'seen'), make('systems', 'between'), make('jobs', 'far');
+SELECT count(*) FROM generate_series(1, 30) AS n, make('users', 'hidden' || n);
+SELECT make('users', 'last');
+SELECT count(*) FILTER (WHERE dms.set_parent(id, id('top'))) AS children, count(*) FILTER (WHERE dms.add_member(id('top'), id, true)) AS members,
+	count(dms.set_account(id, id('top'))) AS documents
+FROM document WHERE name ~ '^(hidden|seen|last|between)';
+SELECT dms.set_parent(id('far'), id('between')), dms.add_member(id('hidden1'), id('seen')), dms.claim_unique_key('System.User', 'alias', 'h', id('hidden'));
+ALTER TABLE dms.Document ENABLE ROW LEVEL SECURITY;
+CREATE POLICY visible ON dms.Document FOR SELECT TO regress_graph_reader USING (DocumentUuid NOT IN (SELECT id FROM document WHERE name ~ '^(hidden|between)'));
+CREATE FUNCTION seen(diagram text) RETURNS text LANGUAGE sql
+RETURN (SELECT string_agg(name, ' ' ORDER BY name) FROM document WHERE diagram ~ id::text) || CASE WHEN diagram ~ 'not all' THEN ' ...' ELSE '' END;
+SET ROLE regress_graph_reader;
+SELECT dms.urn(id('hidden')) AS urn, dms.parent(id('hidden')) AS parent, dms.parent(id('far')) AS of_far, dms.covers(id('top'), id('hidden')) AS covered,
+	dms.find_unique_key('System.User', 'alias', 'h') AS value, dms.graph_diagram(id('hidden'), 1) AS diagram;
+SELECT dms.id_of('urn:pp:System.User::' || id('hidden'));
+SELECT string_agg(name(c.document_uuid), ' ') AS children FROM dms.children(id('top')) AS c;
+SELECT string_agg(name(c.document_uuid), ' ') AS children FROM dms.children(id('top'), page_limit => 2) AS c;
+SELECT string_agg(name(c.document_uuid), ' ') AS next FROM dms.children(id('top'), page_limit => 1, after => id('seen')) AS c;
+SELECT string_agg(name(c.document_uuid), ' ') AS members FROM dms.members(id('top'), page_limit => 2) AS c;
+SELECT string_agg(name(c.document_uuid), ' ') AS account FROM dms.account_documents(id('top'), page_limit => 2) AS c;
+SELECT string_agg(name(c.document_uuid), ' ') AS collections FROM dms.collections(id('seen')) AS c;
+SELECT count(*) AS after_hidden FROM dms.children(id('top'), after => id('hidden'));
+SELECT string_agg(name(dms.id_of(r ->> 'childUrn')), ' ') AS children FROM dms.query_records('Parent#' || dms.urn(id('top')), page_limit => 2) AS r;
+SELECT string_agg(name(dms.id_of(r ->> 'memberUrn')), ' ') AS members FROM dms.query_records('Collection#' || dms.urn(id('top')), page_limit => 2) AS r;
+SELECT string_agg(r ->> 'name', ' ') AS account FROM dms.query_records(dms.urn(id('top')), index_name => 'ResourcesByAccountIndex', page_limit => 2) AS r;
+SELECT count(*) AS above FROM dms.ancestors(id('far'));
+SELECT name(document_uuid), depth FROM dms.grant_sources(id('far'));
+SELECT string_agg(name(c), ' ' ORDER BY name(c)) AS covered FROM dms.covered_documents(ARRAY[id('top')]) AS c;
+SELECT * FROM dms.delete_plan(id('top'));
+-- Nothing that only hidden documents lead to is drawn, and they do not take the place of others.
+SELECT seen(dms.graph_diagram(id('top'), 3)), seen(dms.graph_diagram(id('far'), 10)) AS far;
+RESET ROLE;
+SELECT seen(dms.graph_diagram(id('far'), 1)) AS all;
+-- The same where it is the table of the resource that has the policy: records have its properties.
+ALTER TABLE dms.Document DISABLE ROW LEVEL SECURITY;
+ALTER TABLE system."user" ENABLE ROW LEVEL SECURITY;
+CREATE POLICY visible ON system."user" FOR SELECT TO regress_graph_reader USING (UserId !~ '^hidden');
+SET ROLE regress_graph_reader;
+SELECT string_agg(r ->> 'name', ' ') AS account FROM dms.query_records(dms.urn(id('top')), 'urn:pp:System.User', 'ResourcesByAccountIndex', 2) AS r;
+RESET ROLE;
+ALTER TABLE system."user" DISABLE ROW LEVEL SECURITY;
 \set VERBOSITY default
 SET client_min_messages = warning;
 \c :home

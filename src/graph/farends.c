@@ -51,52 +51,106 @@ IsAskedFor(const FarEndQuery *query, const char *type)
 		strcmp(type, query->type) == 0;
 }
 
-/* Read far ends of one type, up to a limit; returns how many there were. */
-static int64
-ReadType(const FarEndTable *table, const FarEndQuery *query, int32 type_id, const char *type,
-		 int64 limit, FarEndSink sink, void *state)
+/* The far ends of one type, from a uuid on. */
+typedef struct FarEndRange
 {
-	static const Oid result_types[] = {UUIDOID, TIMESTAMPTZOID};
-	pg_uuid_t	lowest = query->lowest;
+	int32		type_id;
+	const char *type;
+	pg_uuid_t	lowest;
+} FarEndRange;
+
+/* Start a range where the query does; returns false if there is nothing in it. */
+static bool
+RangeInit(FarEndRange *range, const FarEndQuery *query, int32 type_id, const char *type)
+{
 	pg_uuid_t	after = query->after;
-	Datum		values[] = {
-		Int64GetDatum(query->near_id), Int32GetDatum(type_id), UUIDPGetDatum(&lowest),
-		UUIDPGetDatum(&query->highest), Int64GetDatum(limit)
-	};
+
+	range->type_id = type_id;
+	range->type = type;
+	range->lowest = query->lowest;
+	if (query->after_type == NULL || strcmp(type, query->after_type) != 0)
+		return true;
+	if (!NextUuid(&after))
+		return false;
+	if (memcmp(&after, &range->lowest, UUID_LEN) > 0)
+		range->lowest = after;
+	return true;
+}
+
+/* Far ends of a part of a range.  They are copied, because a sink may run statements. */
+typedef struct FarEnds
+{
 	pg_uuid_t  *uuids;
 	TimestampTz *times;
 	int64		n;
+} FarEnds;
 
-	if (query->after_type != NULL && strcmp(type, query->after_type) == 0)
-	{
-		if (!NextUuid(&after))
-			return 0;
-		if (memcmp(&after, &lowest, UUID_LEN) > 0)
-			lowest = after;
-	}
-	n = (int64) StatementRead(unconstify(Statement *, &table->page), values, 0);
+/* Read the first far ends of a range, up to a limit. */
+static void
+ReadFirst(const FarEndTable *table, const FarEndQuery *query, const FarEndRange *range, int64 limit, FarEnds *ends)
+{
+	static const Oid result_types[] = {UUIDOID, TIMESTAMPTZOID};
+	Datum		values[] = {
+		Int64GetDatum(query->near_id), Int32GetDatum(range->type_id), UUIDPGetDatum(&range->lowest),
+		UUIDPGetDatum(&query->highest), Int64GetDatum(limit)
+	};
+
+	ends->n = (int64) StatementRead(unconstify(Statement *, &table->page), values, 0);
 	ResultExpect(result_types);
-
-	/* Copied, because what the caller does with a far end may run statements. */
-	uuids = palloc(sizeof(pg_uuid_t) * Max(n, 1));
-	times = palloc(sizeof(TimestampTz) * Max(n, 1));
-	for (int64 i = 0; i < n; i++)
+	ends->uuids = palloc(sizeof(pg_uuid_t) * Max(ends->n, 1));
+	ends->times = palloc(sizeof(TimestampTz) * Max(ends->n, 1));
+	for (int64 i = 0; i < ends->n; i++)
 	{
-		uuids[i] = ResultUuid(i, 1);
-		times[i] = ResultTime(i, 2);
+		ends->uuids[i] = ResultUuid(i, 1);
+		ends->times[i] = ResultTime(i, 2);
 	}
 	ResultFree();
-	for (int64 i = 0; i < n; i++)
-	{
-		CHECK_FOR_INTERRUPTS();
-		sink(state, type, &uuids[i], times[i]);
-	}
-	pfree(uuids);
-	pfree(times);
-	return n;
 }
 
-/* Read far ends, in the active snapshot; the sink gets each. */
+/*
+ * Hand the first far ends of a range to the sink, until it has taken as many as are left.
+ * Returns false at the end of the range.
+ */
+static bool
+PutFirst(const FarEndTable *table, const FarEndQuery *query, FarEndRange *range, int64 limit, int64 *left,
+		 FarEndSink sink, void *state)
+{
+	FarEnds		ends;
+	bool		more;
+
+	ReadFirst(table, query, range, limit, &ends);
+	for (int64 i = 0; i < ends.n && *left > 0; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (sink(state, range->type, &ends.uuids[i], ends.times[i]))
+			(*left)--;
+	}
+	more = ends.n == limit;
+	if (more)
+	{
+		range->lowest = ends.uuids[ends.n - 1];
+		more = NextUuid(&range->lowest);
+	}
+	pfree(ends.uuids);
+	pfree(ends.times);
+	return more;
+}
+
+/* Far ends that are read together, so that not all rows are in memory. */
+#define FAR_ENDS_AT_ONCE 1000
+
+/* Hand far ends of one type to the sink, until it has taken as many as are left. */
+static void
+PutType(const FarEndTable *table, const FarEndQuery *query, FarEndRange *range, int64 *left, FarEndSink sink, void *state)
+{
+	int64		limit = Min(*left, FAR_ENDS_AT_ONCE);
+
+	/* If some were not taken, most of the others may not be taken either. */
+	while (*left > 0 && PutFirst(table, query, range, limit, left, sink, state))
+		limit = FAR_ENDS_AT_ONCE;
+}
+
+/* Read far ends, in the active snapshot, until the sink has taken as many as are asked for. */
 void
 FarEndsRead(const FarEndTable *table, const FarEndQuery *query, FarEndSink sink, void *state)
 {
@@ -113,6 +167,10 @@ FarEndsRead(const FarEndTable *table, const FarEndQuery *query, FarEndSink sink,
 	}
 	ResultFree();
 	for (int i = 0; i < n && left > 0; i++)
-		if (IsAskedFor(query, types[i]))
-			left -= ReadType(table, query, ids[i], types[i], left, sink, state);
+	{
+		FarEndRange range;
+
+		if (IsAskedFor(query, types[i]) && RangeInit(&range, query, ids[i], types[i]))
+			PutType(table, query, &range, &left, sink, state);
+	}
 }

@@ -62,8 +62,11 @@ typedef struct FarEndQuery
 	int64		limit;
 } FarEndQuery;
 
-/* Takes far ends, one after the other. */
-typedef void (*FarEndSink) (void *state, const char *type, const pg_uuid_t *uuid, TimestampTz created);
+/*
+ * Takes far ends, one after the other.  Returns false if the caller must not see one: it
+ * does not count then, because a page that ends early would be taken for the last one.
+ */
+typedef bool (*FarEndSink) (void *state, const char *type, const pg_uuid_t *uuid, TimestampTz created);
 
 extern void FarEndQueryInit(FarEndQuery *query, int64 near_id, int64 limit);
 extern void FarEndsRead(const FarEndTable *table, const FarEndQuery *query, FarEndSink sink, void *state);

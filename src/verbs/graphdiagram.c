@@ -87,12 +87,28 @@ DrawLine(Picture *picture, int64 from, int64 to, LineKind kind)
 	APPEND(picture->drawn, picture->ndrawn, line);
 }
 
-/* Add a document, unless it is there; returns false if there is no room. */
+/* Returns true if the caller may see a document. */
+static bool
+IsSeen(int64 document_id)
+{
+	int			n;
+
+	(void) NodesName(&document_id, 1, &n);
+	return n > 0;
+}
+
+/*
+ * Add a document, unless it is there; returns false if there is no room, or if the caller
+ * must not see it.  So what is behind hidden documents is not drawn either: it would tell
+ * that they are there.
+ */
 static bool
 Reach(Picture *picture, int64 document_id)
 {
 	if (NumberOf(picture->documents, picture->n, document_id) >= 0)
 		return true;
+	if (!IsSeen(document_id))
+		return false;
 	if (picture->n == MAX_DOCUMENTS)
 	{
 		picture->cut = true;
@@ -122,26 +138,29 @@ typedef struct Surroundings
 } Surroundings;
 
 /* Callback: draw a far end. */
-static void
+static bool
 DrawFarEnd(void *state, const char *type pg_attribute_unused(), const pg_uuid_t *uuid,
 		   TimestampTz created pg_attribute_unused())
 {
 	Surroundings *around = state;
 	GraphNode	node;
 
+	if (!NodeFind(uuid, &node))
+		return false;
 	if (around->n++ == MAX_NEIGHBORS)
 	{
 		around->picture->cut = true;
-		return;
+		return true;
 	}
-	if (!NodeFind(uuid, &node) || !Reach(around->picture, node.document_id))
-		return;
+	if (!Reach(around->picture, node.document_id))
+		return true;
 	if (around->kind == LINE_MEMBER)
 		DrawMember(around->picture, around->center, node.document_id);
 	else if (around->kind == LINE_ACCOUNT)
 		DrawLine(around->picture, node.document_id, around->center, LINE_ACCOUNT);
 	else
 		DrawLine(around->picture, around->center, node.document_id, around->kind);
+	return true;
 }
 
 /* Draw the far ends of a document. */
@@ -161,12 +180,22 @@ DrawCollections(Picture *picture, int64 member)
 {
 	int			n;
 	int64	   *collections = MembersCollectionsOf(&member, 1, false, &n);
+	int			seen = 0;
 
 	n = IdsSort(collections, n);
-	picture->cut |= n > MAX_NEIGHBORS;
-	for (int i = 0; i < Min(n, MAX_NEIGHBORS); i++)
+	for (int i = 0; i < n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (!IsSeen(collections[i]))
+			continue;
+		if (seen++ == MAX_NEIGHBORS)
+		{
+			picture->cut = true;
+			return;
+		}
 		if (Reach(picture, collections[i]))
 			DrawMember(picture, collections[i], member);
+	}
 }
 
 /* Draw all that is one relation away from a document. */

@@ -48,6 +48,16 @@ MayReadIdentities(const ResourceModel *model)
 	return ReadRightsHave(StoreTable(STORE_DESCRIPTOR));
 }
 
+/* Returns true if the caller may read all tables that documents of a resource are read from. */
+bool
+ReadRightsOfTables(const ResourceModel *model)
+{
+	for (int i = 0; i < model->ntables; i++)
+		if (!ReadRightsHave(TableOf(model->tables[i].schema, model->tables[i].name)))
+			return false;
+	return MayReadIdentities(model);
+}
+
 /*
  * Returns true if the caller may read all tables of a resource, and no policy hides
  * rows of them; that of the root is not asked for if the row itself was found.
@@ -55,14 +65,12 @@ MayReadIdentities(const ResourceModel *model)
 bool
 ReadRightsOfResource(const ResourceModel *model, bool row_found)
 {
+	if (!ReadRightsOfTables(model))
+		return false;
 	for (int i = 0; i < model->ntables; i++)
-	{
-		Oid			table = TableOf(model->tables[i].schema, model->tables[i].name);
-
-		if (!ReadRightsHave(table) || ((i > 0 || !row_found) && ReadRightsHideRows(table)))
+		if ((i > 0 || !row_found) && ReadRightsHideRows(TableOf(model->tables[i].schema, model->tables[i].name)))
 			return false;
-	}
-	return MayReadIdentities(model);
+	return true;
 }
 
 /*

@@ -11,6 +11,7 @@
 
 extern bool ReadRightsHave(Oid table);
 extern bool ReadRightsHideRows(Oid table);
+extern bool ReadRightsOfTables(const ResourceModel *model);
 extern bool ReadRightsOfResource(const ResourceModel *model, bool row_found);
 extern bool ReadRightsOfKeys(const ResourceModel *model);
 

@@ -18,7 +18,6 @@
  */
 #include "postgres.h"
 
-#include "base/grow.h"
 #include "base/datetime.h"
 #include "base/report.h"
 #include "base/urn.h"
@@ -272,29 +271,6 @@ FindNamed(const char *urn, RecordEnd *end)
 	return true;
 }
 
-/* Callback: keep a far end. */
-static void
-KeepFarEnd(void *state, const char *type, const pg_uuid_t *uuid, TimestampTz created)
-{
-	RelatedList *list = state;
-	RelatedDocument document = {.type = type,.uuid = *uuid,.created = created};
-
-	APPEND(list->documents, list->n, document);
-}
-
-/* Read the far ends that a query asks for by their keys. */
-static void
-ReadFarEnds(const FarEndTable *table, int64 near_id, const char *kind, const RecordQuery *query, RelatedList *list)
-{
-	FarEndQuery range;
-
-	FarEndQueryInit(&range, near_id, query->limit);
-	if (query->after != NULL)
-		RecordKeyAfter(query->after, kind, &range);
-	if (RecordKeyRange(query->sk_prefix, kind, &range))
-		FarEndsRead(table, &range, KeepFarEnd, list);
-}
-
 /*
  * What records are written with, one after the other: a context that is reset after
  * each, because a page may be as long as the caller wants.
@@ -330,28 +306,72 @@ WriterEnd(RecordWriter *writer)
 	MemoryContextReset(writer->context);
 }
 
+/* The records of far ends that are given. */
+typedef struct FarRecords
+{
+	const RelationKind *kind;	/* of the relations; NULL: the documents themselves */
+	const RecordEnd *near_end;
+	RecordWriter writer;
+	RecordSink	sink;
+	void	   *state;
+} FarRecords;
+
+/* Write the record of a far end; returns NULL if the caller must not see it. */
+static char *
+FarRecord(FarRecords *records, const char *type, const pg_uuid_t *uuid, TimestampTz created)
+{
+	RecordEnd	far_end;
+
+	if (records->kind == NULL)
+		return ResourceRecord(uuid, &records->writer.last);
+	if (!FindEnd(type, uuid, &far_end))
+		return NULL;
+	return RelationRecord(records->kind, records->near_end, &far_end, created, &records->writer.last);
+}
+
+/* Callback: give the record of a far end. */
+static bool
+GiveFarEnd(void *state, const char *type, const pg_uuid_t *uuid, TimestampTz created)
+{
+	FarRecords *records = state;
+	char	   *record;
+
+	WriterBegin(&records->writer);
+	record = FarRecord(records, type, uuid, created);
+	if (record != NULL)
+		records->sink(records->state, record);
+	WriterEnd(&records->writer);
+	return record != NULL;
+}
+
+/*
+ * Give the records of the far ends that a query asks for by their keys, which are of a
+ * kind.
+ */
+static void
+GiveFarEnds(const FarEndTable *table, const char *kind, const RecordQuery *query, FarRecords *records)
+{
+	FarEndQuery range;
+
+	FarEndQueryInit(&range, records->near_end->document_id, query->limit);
+	if (query->after != NULL)
+		RecordKeyAfter(query->after, kind, &range);
+	if (!RecordKeyRange(query->sk_prefix, kind, &range))
+		return;
+	WriterInit(&records->writer);
+	FarEndsRead(table, &range, GiveFarEnd, records);
+}
+
 /* Give the records of the relations that a document has as the near end. */
 static void
 QueryRelations(const RelationKind *kind, const FarEndTable *table, const char *urn, const RecordQuery *query,
 			   RecordSink sink, void *state)
 {
 	RecordEnd	near_end;
-	RelatedList list = {0};
-	RecordWriter writer;
+	FarRecords	records = {.kind = kind,.near_end = &near_end,.sink = sink,.state = state};
 
-	if (!FindNamed(urn, &near_end))
-		return;
-	ReadFarEnds(table, near_end.document_id, kind->far_key, query, &list);
-	WriterInit(&writer);
-	for (int i = 0; i < list.n; i++)
-	{
-		RecordEnd	far_end;
-
-		WriterBegin(&writer);
-		if (FindEnd(list.documents[i].type, &list.documents[i].uuid, &far_end))
-			sink(state, RelationRecord(kind, &near_end, &far_end, list.documents[i].created, &writer.last));
-		WriterEnd(&writer);
-	}
+	if (FindNamed(urn, &near_end))
+		GiveFarEnds(table, kind->far_key, query, &records);
 }
 
 /* Returns true if a key is asked for: it has the prefix, and follows the one to continue after. */
@@ -438,23 +458,10 @@ static void
 QueryAccount(const char *urn, const RecordQuery *query, RecordSink sink, void *state)
 {
 	RecordEnd	account;
-	RelatedList list = {0};
-	RecordWriter writer;
+	FarRecords	records = {.near_end = &account,.sink = sink,.state = state};
 
-	if (!FindNamed(urn, &account))
-		return;
-	ReadFarEnds(AccountsDocuments(), account.document_id, "", query, &list);
-	WriterInit(&writer);
-	for (int i = 0; i < list.n; i++)
-	{
-		char	   *record;
-
-		WriterBegin(&writer);
-		record = ResourceRecord(&list.documents[i].uuid, &writer.last);
-		if (record != NULL)
-			sink(state, record);
-		WriterEnd(&writer);
-	}
+	if (FindNamed(urn, &account))
+		GiveFarEnds(AccountsDocuments(), "", query, &records);
 }
 
 /* Take the type, key and value from the rest of a key; returns false if parts are missing. */

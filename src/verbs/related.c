@@ -15,6 +15,7 @@
 #include "base/uuid.h"
 #include "catalog/pg_type.h"
 #include "engine/session.h"
+#include "engine/store.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "graph/accounts.h"
@@ -27,6 +28,7 @@
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
 #include "verbs/read.h"
+#include "verbs/readrights.h"
 #include "verbs/related.h"
 
 PG_FUNCTION_INFO_V1(dms_urn);
@@ -258,11 +260,24 @@ RelatedCollections(const pg_uuid_t *uuid, RelatedList *list)
 	qsort(list->documents, list->n, sizeof(RelatedDocument), CompareRelated);
 }
 
-/* Callback: add a far end to a list. */
-static void
+/* A list of far ends that is being read. */
+typedef struct FarEndList
+{
+	RelatedList *list;
+	bool		hides;			/* a policy may hide their documents */
+} FarEndList;
+
+/* Callback: add a far end to a list, unless the caller must not see its document. */
+static bool
 PutFarEnd(void *state, const char *type, const pg_uuid_t *uuid, TimestampTz created)
 {
-	AddRelated(state, type, uuid, created);
+	FarEndList *reading = state;
+	GraphNode	node;
+
+	if (reading->hides && !NodeFind(uuid, &node))
+		return false;
+	AddRelated(reading->list, type, uuid, created);
+	return true;
 }
 
 /* Find the type of the document to continue after, unless all are of one type. */
@@ -284,6 +299,7 @@ RelatedFarEnds(const FarEndTable *table, const pg_uuid_t *uuid, const RelatedPag
 {
 	GraphNode	node;
 	FarEndQuery query;
+	FarEndList	reading = {.list = list,.hides = ReadRightsHideRows(StoreTable(STORE_DOCUMENT))};
 
 	if (!NodeFind(uuid, &node))
 		return;
@@ -294,7 +310,7 @@ RelatedFarEnds(const FarEndTable *table, const pg_uuid_t *uuid, const RelatedPag
 		query.after_type = TypeAfter(page);
 		query.after = *page->after;
 	}
-	FarEndsRead(table, &query, PutFarEnd, list);
+	FarEndsRead(table, &query, PutFarEnd, &reading);
 }
 
 /* Add a list to the set that a function returns. */

@@ -159,10 +159,12 @@ ClaimValue(const UniqueKey *key, const pg_uuid_t *uuid)
 		SnapshotBegin();
 		found = UniqueKeysRead(key, &row);
 		SnapshotEnd();
-		if (found && row.document_id != document_id)
+		/* It was released since; what has been reserved meanwhile can be taken over. */
+		if (!found || (row.document_id == 0 && document_id != 0))
+			continue;
+		if (row.document_id != document_id)
 			RefuseTaken(key);
-		if (found)
-			return false;
+		return false;
 	}
 	ereport(ERROR,
 			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
@@ -352,18 +354,21 @@ UniqueValuesShowReserved(void)
 
 /*
  * Returns the URN of a document if the caller may see it, in the memory context given;
- * NULL otherwise.  To be called after ReadBegin().
+ * NULL otherwise.  Who has no right to read documents of its resource gets no error, which
+ * would tell that the value is taken.  To be called after ReadBegin().
  */
 char *
 UniqueValueHolder(int64 document_id, MemoryContext context)
 {
 	int			n;
 	NodeName   *name = NodesName(&document_id, 1, &n);
+	GraphNode	node;
 	ReadResult	result;
 	MemoryContext saved;
 	char	   *urn;
 
-	if (n == 0 || !ReadDocument(&name->uuid, CurrentMemoryContext, &result))
+	if (n == 0 || !NodeFind(&name->uuid, &node) || !ReadRightsOfTables(node.resource->model) ||
+		!ReadDocument(&name->uuid, CurrentMemoryContext, &result))
 		return NULL;
 	saved = MemoryContextSwitchTo(context);
 	urn = NodeUrn(name->type, &name->uuid);
