@@ -225,7 +225,7 @@ SetPurged(int64 through)
  * that the projector has still to read.  What is left of an earlier call goes first.
  */
 static int64
-Purge(Datum older_than, int64 max_rows)
+PurgeRows(Datum older_than, int64 max_rows)
 {
 	int64		highest;
 	int64		through;
@@ -258,7 +258,7 @@ ChangeTrackingPurge(int64 max_rows)
 
 	if (retention_seconds == 0 || !ChangesAreTracked() || ChangesAreForeign())
 		return 0;
-	return Purge(IntervalPGetDatum(&retention), max_rows);
+	return PurgeRows(IntervalPGetDatum(&retention), max_rows);
 }
 
 /* Delete deletes and changes of keys that are older than an interval; returns their number. */
@@ -272,7 +272,7 @@ dms_purge_tracked_changes(PG_FUNCTION_ARGS)
 	ReportRequireArguments(fcinfo, lengthof(names), names);
 	WriteBegin(&session, "dms.purge_tracked_changes()");
 	ChangesRequire();
-	deleted = Purge(PG_GETARG_DATUM(0), PG_INT64_MAX);
+	deleted = PurgeRows(PG_GETARG_DATUM(0), PG_INT64_MAX);
 	SessionEnd(&session);
 	PG_RETURN_INT64(deleted);
 }

@@ -94,8 +94,10 @@ CheckKeys(const Resource *resource, Jsonb *current, Jsonb *merged, Problem *prob
 	ListCell   *cell;
 
 	foreach(cell, UniqueOptionsPaths(merged))
+	{
 		if (UniqueKeysHaveKey(NameInUrns(resource, current), DeclaredKeyName(lfirst(cell))))
-		ProblemAt(problem, lfirst(cell), "Values of this key were claimed by dms.claim_unique_key().");
+			ProblemAt(problem, lfirst(cell), "Values of this key were claimed by dms.claim_unique_key().");
+	}
 	DeclaredKeysCheckRows(resource->model, merged, problem);
 }
 

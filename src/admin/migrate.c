@@ -67,9 +67,11 @@ CheckOptions(const ResourceDiff *resource, Problem *problem)
 	if ((after == NULL || SchemaDiffIsRenamed(resource)) && ResourceOptionsKeepHistory(options))
 		ProblemAt(problem, SchemaDiffName(resource->before), "%s keeps versions of its documents.", resource->before->place);
 	foreach(cell, UniqueOptionsPaths(options))
+	{
 		if (after == NULL || UniqueOptionsColumn(after, lfirst(cell)) < 0)
-		ProblemAt(problem, SchemaDiffName(resource->before), "%s has the unique key %s.", resource->before->place,
-				  (char *) lfirst(cell));
+			ProblemAt(problem, SchemaDiffName(resource->before), "%s has the unique key %s.", resource->before->place,
+					  (char *) lfirst(cell));
+	}
 }
 
 /* Note new resources whose names in URNs were given to others, by the option resourceType. */

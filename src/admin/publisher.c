@@ -665,7 +665,7 @@ PublishPass(Publisher *publisher)
 /* Reading a cursor, for AttemptCatch(). */
 typedef struct CursorText
 {
-	const char *text;
+	const char *place;
 	ChangeCursor *cursor;
 } CursorText;
 
@@ -675,7 +675,7 @@ ReadCursor(void *arg)
 {
 	CursorText *given = arg;
 
-	ChangeCursorRead(given->text, given->cursor);
+	ChangeCursorRead(given->place, given->cursor);
 	return true;
 }
 
@@ -686,15 +686,15 @@ ReadCursor(void *arg)
 static bool
 FindPlace(const PublisherPlace *ahead, ChangeCursor *cursor)
 {
-	CursorText	given = {.text = ahead != NULL ? ahead->cursor : NULL,.cursor = cursor};
+	CursorText	given = {.place = ahead != NULL ? ahead->cursor : NULL,.cursor = cursor};
 	ErrorData  *error = NULL;
 	bool		stays;
 
-	if (given.text == NULL && StatementRun(&read_place, NULL, NULL, true, 0) > 0)
-		given.text = ResultText(0, 1);
-	if (given.text != NULL)
+	if (given.place == NULL && StatementRun(&read_place, NULL, NULL, true, 0) > 0)
+		given.place = ResultText(0, 1);
+	if (given.place != NULL)
 		error = AttemptCatch(ReadCursor, &given, &stays);
-	if (given.text != NULL && error == NULL && !cursor->start)
+	if (given.place != NULL && error == NULL && !cursor->start)
 		return true;
 	if (error != NULL && ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_OPERATOR_INTERVENTION)
 		ReThrowError(error);

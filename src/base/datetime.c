@@ -338,38 +338,38 @@ DateTimeWrite(char *to, TimestampTz instant)
 char *
 DateText(DateADT date)
 {
-	char text[	DATETIME_SIZE];
+	char		buffer[DATETIME_SIZE];
 
-	return pnstrdup(text, DateWrite(text, date) - text);
+	return pnstrdup(buffer, DateWrite(buffer, date) - buffer);
 }
 
 /* Returns a time as 07:45:00. */
 char *
 TimeText(TimeADT time)
 {
-	char text[	DATETIME_SIZE];
+	char		buffer[DATETIME_SIZE];
 
-	return pnstrdup(text, TimeWrite(text, time) - text);
+	return pnstrdup(buffer, TimeWrite(buffer, time) - buffer);
 }
 
 /* Returns a point in time as 2025-01-31T07:45:00Z. */
 char *
 DateTimeText(TimestampTz instant)
 {
-	char text[	DATETIME_SIZE];
+	char		buffer[DATETIME_SIZE];
 
-	return pnstrdup(text, DateTimeWrite(text, instant) - text);
+	return pnstrdup(buffer, DateTimeWrite(buffer, instant) - buffer);
 }
 
 /* Returns a point in time as 2025-01-31T07:45:00.000000Z. */
 char *
 DateTimeInstantText(TimestampTz instant)
 {
-	char text[	DATETIME_SIZE];
+	char		buffer[DATETIME_SIZE];
 	int			microseconds = (int) ((instant % USECS_PER_SEC + USECS_PER_SEC) % USECS_PER_SEC);
-	char	   *end = DateTimeWrite(text, instant);
+	char	   *end = DateTimeWrite(buffer, instant);
 
-	return psprintf("%.*s.%06dZ", (int) (end - text) - 1, text, microseconds);
+	return psprintf("%.*s.%06dZ", (int) (end - buffer) - 1, buffer, microseconds);
 }
 
 /* Returns a point in time with milliseconds, as 2025-01-31T07:45:00.123Z. */
@@ -377,11 +377,11 @@ char *
 DateTimeMillisText(TimestampTz instant)
 {
 	int64		micros = instant % USECS_PER_SEC;
-	char	   *text;
+	char	   *buffer;
 
 	if (micros < 0)
 		micros += USECS_PER_SEC;
-	text = DateTimeText(instant - micros);
+	buffer = DateTimeText(instant - micros);
 
-	return psprintf("%.*s.%03dZ", (int) strlen(text) - 1, text, (int) (micros / 1000));
+	return psprintf("%.*s.%03dZ", (int) strlen(buffer) - 1, buffer, (int) (micros / 1000));
 }

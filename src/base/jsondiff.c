@@ -137,7 +137,7 @@ Describe(const JNode *node, uint64 seed, Subtree *subtree)
 {
 	subtree->hash = hash_combine64(seed, (uint64) node->kind * 2 + node->boolean);
 	subtree->bytes = node->length + 2;
-	if (node->text !=NULL)
+	if (node->text)
 		subtree->hash = hash_combine64(subtree->hash, hash_bytes_extended((const unsigned char *) node->text, node->length, seed));
 	foreach_child(child, node)
 	{

@@ -78,16 +78,16 @@ typedef struct Search
 
 /* Split a text into lines; returns false if there are more than the limit. */
 static bool
-Split(Side *side, const char *text, int length, int most)
+Split(Side *side, const char *start, int length, int most)
 {
-	const char *end = text +length;
+	const char *end = start + length;
 	int			capacity = 16;
 
 	side->n = 0;
 	side->lines = palloc(sizeof(Line) * capacity);
-	while (text <end)
+	while (start < end)
 	{
-		const char *newline = memchr(text, '\n', end - text);
+		const char *newline = memchr(start, '\n', end - start);
 		const char *next = newline != NULL ? newline + 1 : end;
 
 		CHECK_FOR_INTERRUPTS();
@@ -98,9 +98,9 @@ Split(Side *side, const char *text, int length, int most)
 			capacity *= 2;
 			side->lines = repalloc(side->lines, sizeof(Line) * capacity);
 		}
-		side->lines[side->n].start = text;
-		side->lines[side->n++].length = next - text;
-		text = next;
+		side->lines[side->n].start = start;
+		side->lines[side->n++].length = next - start;
+		start = next;
 	}
 	side->edited = palloc0(side->n + 1);
 	return true;

@@ -302,8 +302,10 @@ CheckArray(BodyState *state, const PropertyModel *property, JNode *node)
 	{
 		/* Unknown properties in it are reported nevertheless. */
 		foreach_child(child, node)
+		{
 			if (child->kind == JNODE_OBJECT)
-			CheckMembers(state, &state->model->scopes[property->scope], child);
+				CheckMembers(state, &state->model->scopes[property->scope], child);
+		}
 		return false;
 	}
 	CheckElements(state, property, node);

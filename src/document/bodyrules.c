@@ -40,7 +40,8 @@ IsDescriptorPath(const char *path)
 static bool
 SameValue(const JNode *a, const JNode *b, bool descriptor)
 {
-	Assert(a->text &&b->text);
+	Assert(a->text);
+	Assert(b->text);
 	if (descriptor)
 		return strcmp(LowercaseInvariant(a->text, a->length),
 					  LowercaseInvariant(b->text, b->length)) == 0;

@@ -217,7 +217,11 @@ CountMore(const Resource *resource, int n)
 	}
 	saved = MemoryContextSwitchTo(TopTransactionContext);
 	count = palloc(sizeof(Count));
-	*count = (Count) {counts, level, resource->type_id, n, ResourceJson(resource)};
+	count->next = counts;
+	count->level = level;
+	count->type_id = resource->type_id;
+	count->n = n;
+	count->resource = ResourceJson(resource);
 	MemoryContextSwitchTo(saved);
 	counts = count;
 }

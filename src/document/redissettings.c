@@ -50,14 +50,14 @@ TakePrefix(char **at, const char *prefix)
 
 /* Read a number that is all of a text; returns false if it is not one up to a limit. */
 static bool
-ReadNumber(const char *text, int limit, int *number)
+ReadNumber(const char *digits, int limit, int *number)
 {
 	char	   *end;
 	long		value;
 
-	if (*text < '0' || *text > '9' || strlen(text) > 5)
+	if (*digits < '0' || *digits > '9' || strlen(digits) > 5)
 		return false;
-	value = strtol(text, &end, 10);
+	value = strtol(digits, &end, 10);
 	*number = (int) value;
 	return *end == '\0' && value <= limit;
 }

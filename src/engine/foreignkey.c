@@ -193,7 +193,7 @@ IsOwn(TupleTableSlot *row)
 
 /* Find a referenced row and lock it; returns false if the trigger must decide. */
 static bool
-LockTarget	(Search *search, const Datum *values)
+LockRow(Search *search, const Datum *values)
 {
 	const ForeignKey *key = search->key;
 	ScanKeyData keys[FOREIGN_KEY_COLUMNS];
@@ -232,7 +232,7 @@ CheckKey(Search *search, Relation relation, const ForeignKey *key, TupleTableSlo
 			return false;
 	}
 	search->key = key;
-	if (!LockTarget(search, values))
+	if (!LockRow(search, values))
 		return false;
 	place->index = key->index;
 	memcpy(place->values, values, sizeof(Datum) * key->ncolumns);

@@ -61,7 +61,7 @@ WaitsForTransaction(void)
  * expires, or after that, while the error is still to be raised.
  */
 static void
-Look		(void)
+LookAgain(void)
 {
 	bool		waits = WaitsForTransaction() && !get_timeout_indicator(LOCK_TIMEOUT, false);
 
@@ -84,7 +84,7 @@ NowaitBegin(void)
 	if (LockTimeout == LOOKING)
 		return 0;				/* a trigger of the call that began it */
 	if (timer == MAX_TIMEOUTS)
-		timer = RegisterTimeout(USER_TIMEOUT, Look);
+		timer = RegisterTimeout(USER_TIMEOUT, LookAgain);
 	level = NewGUCNestLevel();
 	StatementSetLocally("lock_timeout", psprintf("%d", LOOKING));
 	enable_timeout_after(timer, LOOK_MILLISECONDS);

@@ -33,14 +33,14 @@ Show(const char *text)
 void
 ProgressReport(const char *format,...)
 {
-	char		text[512] = "dms: ";
+	char		shown[512] = "dms: ";
 	va_list		args;
 
 	va_start(args, format);
-	vsnprintf(text + strlen(text), sizeof(text) - strlen(text), format, args);
+	vsnprintf(shown + strlen(shown), sizeof(shown) - strlen(shown), format, args);
 	va_end(args);
-	text[pg_mbcliplen(text, strlen(text), sizeof(text) - 1)] = '\0';
-	Show(text);
+	shown[pg_mbcliplen(shown, strlen(shown), sizeof(shown) - 1)] = '\0';
+	Show(shown);
 }
 
 /* Show the query again.  A background worker has none, and shows the last text. */

@@ -88,8 +88,10 @@ IsSearch(const Request *request, const ResourceModel *model)
 		if (RequestParameterIsTaken(model->queries[i].name, PARAMETER_QUERY))
 			return false;
 	foreach(cell, request->parameters)
+	{
 		if (RequestParameterIsTaken(((QueryParameter *) lfirst(cell))->name, PARAMETER_QUERY))
-		return true;
+			return true;
+	}
 	return false;
 }
 

@@ -113,7 +113,7 @@ RequestVersionDiff(RouteCall *call)
 	VersionedDocument document;
 	Jsonb	   *diff = NULL;
 	MemoryContext saved;
-	char	   *text;
+	char	   *json;
 
 	RequestParametersReadOnly(call->request, PARAMETER_FROM, &parameters);
 	if ((parameters.given & PARAMETER_FROM) == 0)
@@ -122,9 +122,9 @@ RequestVersionDiff(RouteCall *call)
 		diff = DiffsOfVersions(&document, parameters.from, number);
 	if (diff == NULL)
 		return;
-	text = JsonbToCString(NULL, &diff->root, VARSIZE(diff));
+	json = JsonbToCString(NULL, &diff->root, VARSIZE(diff));
 	saved = MemoryContextSwitchTo(call->context);
-	ResponseJson(call->response, cstring_to_text(text));
+	ResponseJson(call->response, cstring_to_text(json));
 	MemoryContextSwitchTo(saved);
 }
 

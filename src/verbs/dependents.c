@@ -157,19 +157,19 @@ static void
 pg_attribute_noreturn()
 RaiseDependents(const Subtree *tree, const Dependents *dependents)
 {
-	DependentsText text = {0};
+	DependentsText written = {0};
 	Problem    *problem = ProblemNew(PROBLEM_STILL_REFERENCED);
 
-	initStringInfo(&text.names);
-	initStringInfo(&text.array);
+	initStringInfo(&written.names);
+	initStringInfo(&written.array);
 	SnapshotBegin();
-	AppendResources(&text, dependents->referrers, dependents->nreferrers, false);
-	AppendResources(&text, dependents->account, dependents->naccount, true);
+	AppendResources(&written, dependents->referrers, dependents->nreferrers, false);
+	AppendResources(&written, dependents->account, dependents->naccount, true);
 	SnapshotEnd();
-	appendStringInfoChar(&text.array, ']');
-	problem->detail = psprintf("Documents of %s depend on %s.", text.names.data,
+	appendStringInfoChar(&written.array, ']');
+	problem->detail = psprintf("Documents of %s depend on %s.", written.names.data,
 							   tree->n == 1 ? "this one" : "this one, or on one below it");
-	problem->dependents = text.array.data;
+	problem->dependents = written.array.data;
 	ProblemRaise(problem, "document is still needed by other documents");
 }
 

@@ -141,10 +141,10 @@ RunKept(Resource *resource, const KeptQuery *query, Datum *values)
 
 /* Run a statement of the query, which may be one that reads along an index. */
 static void
-RunQuery(const DocumentQuery *query, const char *text, bool ordered)
+RunQuery(const DocumentQuery *query, const char *command, bool ordered)
 {
 	const QuerySql *sql = query->sql;
-	KeptQuery	kept = {.text = text,.nargs = sql->nargs,.types = sql->types,.ordered = ordered};
+	KeptQuery	kept = {.text = command,.nargs = sql->nargs,.types = sql->types,.ordered = ordered};
 
 	kept.adaptive = !ordered && (sql->terms->nconditions > 0 || sql->changes != NULL);
 
@@ -153,9 +153,9 @@ RunQuery(const DocumentQuery *query, const char *text, bool ordered)
 
 /* Run a statement that reads the root table of a resource; returns the number of rows. */
 uint64
-QueryRunKept(Resource *resource, const char *text, int nargs, const Oid *types, Datum *values)
+QueryRunKept(Resource *resource, const char *command, int nargs, const Oid *types, Datum *values)
 {
-	KeptQuery	kept = {.text = text,.nargs = nargs,.types = types};
+	KeptQuery	kept = {.text = command,.nargs = nargs,.types = types};
 
 	return RunKept(resource, &kept, values);
 }

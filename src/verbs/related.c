@@ -169,8 +169,10 @@ KeepType(List **types, const char *type)
 	ListCell   *cell;
 
 	foreach(cell, *types)
+	{
 		if (strcmp(lfirst(cell), type) == 0)
 			return lfirst(cell);
+	}
 	*types = lcons(pstrdup(type), *types);
 	return linitial(*types);
 }

@@ -86,8 +86,10 @@ LauncherServes(const char *database)
 	if (!SplitIdentifierString(pstrdup(served_databases), ',', &names) || names == NIL)
 		return true;
 	foreach(cell, names)
+	{
 		if (strcmp(lfirst(cell), database) == 0)
-		return true;
+			return true;
+	}
 	return false;
 }
 

@@ -240,10 +240,12 @@ HasNews(void)
 static void
 Load(void)
 {
-	const RedisLibrary *(*offer) (void) = (const RedisLibrary *(*) (void))
-		load_external_function("$libdir/" REDIS_LIBRARY, REDIS_LIBRARY_FUNCTION, true, NULL);
-	const RedisLibrary *offered = offer();
+	const RedisLibrary *(*offer) (void);
+	const RedisLibrary *offered;
 
+	offer = (const RedisLibrary *(*) (void)) load_external_function("$libdir/" REDIS_LIBRARY, REDIS_LIBRARY_FUNCTION,
+																	true, NULL);
+	offered = offer();
 	if (offered->version != REDIS_LIBRARY_VERSION)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
