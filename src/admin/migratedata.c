@@ -17,6 +17,7 @@
 #include "document/descriptoruris.h"
 #include "document/document.h"
 #include "document/trackedchanges.h"
+#include "engine/coresql.h"
 #include "engine/datums.h"
 #include "engine/result.h"
 #include "engine/snapshot.h"

@@ -32,8 +32,8 @@
 #include "commands/async.h"
 #include "document/changes.h"
 #include "document/documentcache.h"
-#include "document/documentsql.h"
 #include "engine/attempt.h"
+#include "engine/coresql.h"
 #include "engine/datums.h"
 #include "engine/progress.h"
 #include "engine/result.h"
@@ -104,8 +104,8 @@ static Statement find_consumer =
 static Statement next_type =
 {
 	.sql = "SELECT t.ResourceTypeId, t.ProjectName::pg_catalog.text, t.ResourceName::pg_catalog.text"
-	" FROM dms.ResourceType AS t WHERE t.ResourceTypeId OPERATOR(pg_catalog.>=) $1"
-	" AND EXISTS (SELECT FROM dms.DocumentChange AS j WHERE j.ResourceTypeId OPERATOR(pg_catalog.=) t.ResourceTypeId"
+	" FROM " RESOURCE_TYPES_SQL("t") " WHERE t.ResourceTypeId OPERATOR(pg_catalog.>=) $1"
+	" AND EXISTS (SELECT FROM " CHANGES_SQL("j") " WHERE j.ResourceTypeId OPERATOR(pg_catalog.=) t.ResourceTypeId"
 	" AND j.ChangeVersion OPERATOR(pg_catalog.>=) $2)"
 	" ORDER BY t.ResourceTypeId LIMIT 1",
 	.nargs = 2,

@@ -20,7 +20,7 @@
 #include "base/uuid.h"
 #include "catalog/pg_type.h"
 #include "document/documentcache.h"
-#include "document/documentsql.h"
+#include "engine/coresql.h"
 #include "engine/datums.h"
 #include "engine/result.h"
 #include "engine/session.h"
@@ -330,7 +330,12 @@ FindDocuments(const pg_uuid_t *uuids, int n, int *nfound)
 	SnapshotEnd();
 	found = palloc(sizeof(Found) * Max(rows, 1));
 	for (uint64 i = 0; i < rows; i++)
-		found[i] = (Found) {ResultInt64(i, 1), ResultUuid(i, 2), ResultName(i, 3), ResultName(i, 4)};
+	{
+		found[i].id = ResultInt64(i, 1);
+		found[i].uuid = ResultUuid(i, 2);
+		found[i].project = ResultName(i, 3);
+		found[i].resource = ResultName(i, 4);
+	}
 	*nfound = (int) rows;
 	return found;
 }

@@ -17,6 +17,7 @@
 #include "document/changes.h"
 #include "document/document.h"
 #include "document/referentialids.h"
+#include "engine/coresql.h"
 #include "engine/result.h"
 #include "engine/statement.h"
 #include "utils/builtins.h"

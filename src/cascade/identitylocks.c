@@ -15,6 +15,7 @@
 #include "cascade/identitylocks.h"
 #include "cascade/turnstile.h"
 #include "catalog/pg_type.h"
+#include "engine/coresql.h"
 #include "engine/datums.h"
 #include "engine/keywrite.h"
 #include "engine/result.h"

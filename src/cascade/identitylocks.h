@@ -18,9 +18,6 @@ typedef struct IdentityClaim
 	bool		gone;			/* set if there is no such document */
 } IdentityClaim;
 
-/* The start of an INSERT of the lock row of a new document. */
-#define IDENTITY_LOCK_INSERT_SQL "INSERT INTO dms.IdentityLock (DocumentId)"
-
 /* Identities whose locks were not free when they were tried. */
 typedef struct BusyIdentities
 {

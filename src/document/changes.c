@@ -36,8 +36,8 @@
 #include "catalog/pg_type.h"
 #include "common/int.h"
 #include "document/changes.h"
-#include "document/documentsql.h"
 #include "document/redissettings.h"
+#include "engine/coresql.h"
 #include "engine/keywrite.h"
 #include "engine/progress.h"
 #include "engine/result.h"
@@ -160,7 +160,7 @@ static Statement find_highest =
 	" WHERE c.ResourceTypeId OPERATOR(pg_catalog.=) t.ResourceTypeId ORDER BY c.ChangeVersion DESC LIMIT 1),"
 	" (SELECT c.ChangeVersion FROM dms.TrackedChange AS c"
 	" WHERE c.ResourceTypeId OPERATOR(pg_catalog.=) t.ResourceTypeId ORDER BY c.ChangeVersion DESC LIMIT 1), 0))"
-	" FROM dms.ResourceType AS t",
+	" FROM " RESOURCE_TYPES_SQL("t"),
 	.ordered = true,
 };
 
@@ -359,7 +359,7 @@ typedef struct NewChanges
 
 /* Fill in a row of the journal. */
 static void
-ChangeRow	(int row, Datum *values, void *arg)
+FillRow(int row, Datum *values, void *arg)
 {
 	const NewChanges *new_changes = arg;
 	const ChangedDocument *document = &new_changes->documents[row];
@@ -397,7 +397,7 @@ ChangesNoteAll(ChangedDocument *documents, int n)
 	qsort(documents, n, sizeof(ChangedDocument), CompareChanged);
 	while (n > 0 && documents[n - 1].etag == 0)
 		n--;
-	KeyWriteInsert(&changes, n, ChangeRow, &new_changes);
+	KeyWriteInsert(&changes, n, FillRow, &new_changes);
 }
 
 /* Record the present etags of all documents, as changes of this transaction; returns their number. */

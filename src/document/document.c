@@ -16,6 +16,7 @@
 #include "common/int.h"
 #include "document/changes.h"
 #include "document/document.h"
+#include "engine/coresql.h"
 #include "engine/datums.h"
 #include "engine/keywrite.h"
 #include "engine/result.h"
@@ -124,6 +125,15 @@ static Statement delete_document =
 	" AND ($2 IS NULL OR Etag OPERATOR(pg_catalog.=) $2) RETURNING Etag",
 	.nargs = 2,
 	.argtypes = bump_types,
+};
+
+static const Oid id_type[] = {INT8OID};
+static Statement read_version =
+{
+	.sql = "SELECT d.LastModifiedAt, " PROJECT_VERSION_NUMBER_SQL("d.ProjectName", "d.ResourceVersion")
+	" FROM " DOCUMENTS_SQL("d") " WHERE d.DocumentId OPERATOR(pg_catalog.=) $1",
+	.nargs = 1,
+	.argtypes = id_type,
 };
 
 /* Make a header from a row that was read by DocumentHeadersRead(). */
@@ -279,6 +289,23 @@ void
 DocumentsReadNames(const int64 *ids, int n, StoredRows *rows)
 {
 	KeyScanReadIds(&document_names, ids, n, rows);
+}
+
+/*
+ * Read when a document was changed, and by which version of its project: versions count
+ * from 1 as they were deployed.  Returns false if there is no such document.
+ */
+bool
+DocumentReadVersion(int64 document_id, TimestampTz *modified, int64 *version)
+{
+	Datum		values[] = {Int64GetDatum(document_id)};
+
+	if (StatementRead(&read_version, values, 0) == 0)
+		return false;
+	*modified = ResultTime(0, 1);
+	*version = ResultInt64(0, 2);
+	ResultFree();
+	return true;
 }
 
 /*

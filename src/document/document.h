@@ -9,7 +9,6 @@
 
 #include "datatype/timestamp.h"
 #include "document/changes.h"
-#include "document/documentsql.h"
 #include "model/modelcache.h"
 #include "utils/uuid.h"
 
@@ -30,18 +29,6 @@ typedef struct FoundDocument
 	Resource   *resource;
 } FoundDocument;
 
-/* The start of an INSERT of a new document. */
-#define DOCUMENT_INSERT_SQL \
-	"INSERT INTO dms.Document (DocumentId, DocumentUuid, ProjectName, ResourceName, ResourceVersion, CreatedBy)"
-
-/* The start of an INSERT of a document that was deleted, and gets its id and the next etag. */
-#define DOCUMENT_RESTORE_SQL \
-	"INSERT INTO dms.Document (DocumentId, DocumentUuid, ProjectName, ResourceName, ResourceVersion, CreatedBy," \
-	" Etag, LastModifiedAt)"
-
-/* The start of a query for the ids of documents, to be followed by a condition on d. */
-#define DOCUMENT_IDS_SQL "SELECT d.DocumentId FROM " DOCUMENTS_SQL("d") " WHERE "
-
 extern void DocumentHeaderFromRow(const Datum *values, DocumentHeader *header);
 extern void DocumentHeaderToRow(const DocumentHeader *header, StoredRows *rows);
 extern void DocumentHeadersRead(const int64 *ids, int n, StoredRows *rows);
@@ -52,6 +39,7 @@ extern bool DocumentRead(const pg_uuid_t *uuid, DocumentHeader *header, Resource
 extern bool DocumentFindToWrite(const pg_uuid_t *uuid, int64 *document_id, Resource **resource);
 extern void DocumentsReadTypes(const int64 *ids, int n, StoredRows *rows);
 extern void DocumentsReadNames(const int64 *ids, int n, StoredRows *rows);
+extern bool DocumentReadVersion(int64 document_id, TimestampTz *modified, int64 *version);
 extern bool DocumentCreator(Datum *creator);
 extern bool DocumentInserts(int64 *document_id);
 extern void DocumentInsert(const ResourceModel *model, DocumentHeader *header);

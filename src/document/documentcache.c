@@ -26,9 +26,9 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
 #include "document/documentcache.h"
-#include "document/documentsql.h"
 #include "document/reconstitute.h"
 #include "document/storedpage.h"
+#include "engine/coresql.h"
 #include "engine/datums.h"
 #include "engine/keyaccess.h"
 #include "engine/keyscan.h"
@@ -139,7 +139,7 @@ static Statement sweep =
 
 static Statement sweep_deleted =
 {
-	.sql = "DELETE FROM dms.DocumentCache AS c USING dms.ResourceType AS t, dms.TrackedChange AS k"
+	.sql = "DELETE FROM dms.DocumentCache AS c USING " RESOURCE_TYPES_SQL("t") ", " TRACKED_CHANGES_SQL("k")
 	" WHERE k.ResourceTypeId OPERATOR(pg_catalog.=) t.ResourceTypeId AND k.ChangeVersion OPERATOR(pg_catalog.>=) $1"
 	" AND k.Kind OPERATOR(pg_catalog.=) 'D'::pg_catalog.\"char\" AND c.DocumentId OPERATOR(pg_catalog.=) k.DocumentId"
 	" AND NOT " DOCUMENT_EXISTS_SQL("c.DocumentId"),
@@ -151,7 +151,7 @@ static const Oid uuid_types[] = {UUIDOID};
 static Statement forget =
 {
 	.sql = "DELETE FROM dms.DocumentCache AS c WHERE c.DocumentUuid OPERATOR(pg_catalog.=) $1"
-	" AND NOT EXISTS (SELECT FROM dms.Document AS d WHERE d.DocumentId OPERATOR(pg_catalog.=) c.DocumentId)",
+	" AND NOT " DOCUMENT_EXISTS_SQL("c.DocumentId"),
 	.nargs = lengthof(uuid_types),
 	.argtypes = uuid_types,
 };
@@ -246,7 +246,7 @@ IsReadableTable(const char *schema, const char *name)
 static bool
 CouldRead(const ResourceModel *model)
 {
-	if (!IsReadableTable("dms", "document") || !IsReadableTable("dms", "descriptor"))
+	if (!IsReadable(StoreTable(STORE_DOCUMENT)) || !IsReadableTable("dms", "descriptor"))
 		return false;
 	for (int i = 0; i < model->ntables; i++)
 		if (!IsReadableTable(model->tables[i].schema, model->tables[i].name))

@@ -18,11 +18,6 @@ typedef struct ParentEdge
 	bool		identity;
 } ParentEdge;
 
-/* The start of a query for the edges of a document, to be followed by its id. */
-#define EDGES_OF_PARENT_SQL \
-	"SELECT ChildDocumentId, EdgeSourceId, IsIdentityComponent" \
-	" FROM dms.ReferenceEdge WHERE ParentDocumentId OPERATOR(pg_catalog.=) "
-
 extern void EdgesInsert(int64 document_id, const FlatDocument *flat);
 extern bool EdgesDiff(int64 document_id, const FlatDocument *flat);
 extern ParentEdge *EdgesTo(const int64 *ids, int n, int *nfound);

@@ -8,8 +8,8 @@
 #include "postgres.h"
 
 #include "base/uuid.h"
-#include "document/documentsql.h"
 #include "document/generatedid.h"
+#include "engine/coresql.h"
 #include "engine/result.h"
 #include "engine/statement.h"
 #include "model/optionpaths.h"

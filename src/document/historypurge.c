@@ -26,6 +26,7 @@
 #include "engine/statement.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
+#include "model/resourcetypes.h"
 #include "storage/itemptr.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
@@ -94,9 +95,7 @@ typedef struct Purge
 bool
 HistoryPurgeIsWanted(void)
 {
-	return StatementExecuteWithArgs("SELECT FROM dms.ResourceType"
-									" WHERE Options OPERATOR(pg_catalog.?|) ARRAY['retainVersions', 'retainFor'] LIMIT 1",
-									0, NULL, NULL, false) > 0;
+	return ResourceTypesHaveRetention();
 }
 
 /* --- what is retained ----------------------------------------------------- */
@@ -105,13 +104,7 @@ HistoryPurgeIsWanted(void)
 static void
 ReadRules(Purge *purge)
 {
-	uint64		n = StatementExecuteWithArgs("SELECT ResourceTypeId,"
-											 " (Options OPERATOR(pg_catalog.->>) 'retainVersions')::pg_catalog.int8,"
-											 " pg_catalog.now() OPERATOR(pg_catalog.-)"
-											 " (Options OPERATOR(pg_catalog.->>) 'retainFor')::pg_catalog.interval"
-											 " FROM dms.ResourceType"
-											 " WHERE Options OPERATOR(pg_catalog.?|) ARRAY['retainVersions', 'retainFor']"
-											 " ORDER BY ResourceTypeId", 0, NULL, NULL, false);
+	uint64		n = ResourceTypesReadRetention();
 
 	purge->rules = palloc(sizeof(Rule) * Max(n, 1));
 	for (uint64 i = 0; i < n; i++)
@@ -358,7 +351,7 @@ WalkBySql(Purge *purge, const Range *range)
 
 /* Collect what goes among documents from one on. */
 static void
-Walk(Purge *purge, const Range *range)
+WalkRange(Purge *purge, const Range *range)
 {
 	if (purge->nrules == 0 || purge->nplaces >= purge->limit)
 		return;
@@ -426,8 +419,8 @@ HistoryPurge(int64 max_rows)
 		start = first;
 	BeginPurge(&purge, max_rows);
 	SnapshotBegin();
-	Walk(&purge, &upper);
-	Walk(&purge, &lower);
+	WalkRange(&purge, &upper);
+	WalkRange(&purge, &lower);
 	if (purge.nplaces > 0)
 		deleted = DeletePlaces(&purge);
 	SnapshotEnd();

@@ -18,6 +18,7 @@
 
 #include "catalog/pg_type.h"
 #include "document/referentialids.h"
+#include "engine/coresql.h"
 #include "engine/datums.h"
 #include "engine/keyscan.h"
 #include "engine/result.h"

@@ -22,10 +22,6 @@ enum
 	REFERENTIAL_ID_COLUMNS
 };
 
-/* The start of an INSERT of an identity, to be followed by its values. */
-#define REFERENTIAL_ID_INSERT_SQL \
-	"INSERT INTO dms.ReferentialIdentity (ReferentialId, DocumentId, ProjectName, ResourceName)"
-
 extern void ReferentialIdsLookUp(IdSet *set);
 extern bool ReferentialIdRead(int64 document_id, const char *project, const char *resource,
 							  pg_uuid_t *id);

@@ -8,6 +8,7 @@
 
 #include "catalog/pg_type.h"
 #include "document/rowtables.h"
+#include "engine/coresql.h"
 #include "engine/statement.h"
 #include "model/value.h"
 #include "utils/builtins.h"
@@ -123,9 +124,7 @@ AppendClear(StringInfo sql, int n, const char *table)
 Statement *
 RowTablesClear(Resource *resource)
 {
-	static const char *const core[] = {"dms.ReferenceEdge", "dms.ReferentialIdentity", "dms.IdentityLock",
-		"dms.ParentChild", "dms.CollectionMember", "dms.UniqueKeyValue", "dms.DocumentAccount"
-	};
+	static const char *const core[] = {TABLES_CLEARED_WITH_DOCUMENTS};
 	const ResourceModel *model = resource->model;
 	StringInfoData sql;
 	int			n = 0;

@@ -15,6 +15,7 @@
 #include "common/pg_prng.h"
 #include "document/edges.h"
 #include "document/verify.h"
+#include "engine/coresql.h"
 #include "engine/result.h"
 #include "engine/snapshot.h"
 #include "engine/statement.h"

@@ -8,7 +8,7 @@
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
-#include "document/documentsql.h"
+#include "engine/coresql.h"
 #include "engine/datums.h"
 #include "engine/keyscan.h"
 #include "engine/statement.h"

@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "datatype/timestamp.h"
+#include "engine/coresql.h"
 #include "engine/statement.h"
 #include "utils/uuid.h"
 
@@ -36,7 +37,7 @@ extern const Oid far_end_page_args[5];
 		" AND r." type " OPERATOR(pg_catalog.>) f.id ORDER BY r." type " LIMIT 1)" \
 		" FROM found AS f WHERE f.id IS NOT NULL)" \
 		" SELECT t.ResourceTypeId, t.ResourceType::pg_catalog.text FROM found AS f" \
-		" JOIN dms.ResourceType AS t ON t.ResourceTypeId OPERATOR(pg_catalog.=) f.id" \
+		RESOURCE_TYPE_JOIN_SQL("t", "f.id") \
 		" ORDER BY (t.ResourceType OPERATOR(pg_catalog.||) ':') COLLATE pg_catalog.\"C\"", \
 		.nargs = lengthof(far_end_types_args), .argtypes = far_end_types_args, .ordered = true \
 	}, \

@@ -5,14 +5,20 @@
  *
  * This module has all statements on the table.  Transactions that claim the same
  * value meet at its primary key: the second waits for the first.
+ *
+ * The values of a key that is declared by an option are in a column of the root table
+ * of the resource.  They are read here, too, because callers treat both alike.
  */
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
+#include "engine/coresql.h"
 #include "engine/keyscan.h"
 #include "engine/result.h"
 #include "engine/statement.h"
 #include "graph/uniquekeys.h"
+#include "model/keyquery.h"
+#include "model/value.h"
 #include "utils/builtins.h"
 
 static const Oid key_args[] = {TEXTOID, TEXTOID, TEXTOID, INT8OID};
@@ -138,8 +144,8 @@ UniqueKeysRead(const UniqueKey *key, UniqueKeyRow *row)
 }
 
 /* Returns the rows of a result that has the columns of list_values. */
-UniqueKeyRow *
-UniqueKeysResult(uint64 n)
+static UniqueKeyRow *
+TakeRows(uint64 n)
 {
 	static const Oid types[] = {INT8OID, TIMESTAMPTZOID, TIMESTAMPTZOID, TEXTOID};
 	UniqueKeyRow *rows = palloc_extended(sizeof(UniqueKeyRow) * Max(n, 1), MCXT_ALLOC_HUGE);
@@ -168,7 +174,55 @@ UniqueKeysList(const UniqueKey *from, int limit, int *n)
 	SetKey(from, values);
 	values[3] = Int32GetDatum(limit);
 	*n = (int) StatementRead(&list_values, values, 0);
-	return UniqueKeysResult(*n);
+	return TakeRows(*n);
+}
+
+/*
+ * Read the value of a key that is declared: a column of the root table, whose constraint
+ * finds the document that has it.  Returns false if there is none.
+ */
+bool
+UniqueKeysReadDeclared(const TableModel *root, int column, Datum value, UniqueKeyRow *row)
+{
+	static const Oid result_types[] = {INT8OID, TIMESTAMPTZOID, TIMESTAMPTZOID};
+	Oid			types[] = {ValueTypeOid(root->columns[column].value.type)};
+	bool		found;
+
+	found = StatementExecuteWithArgs(psprintf("SELECT d.DocumentId, d.CreatedAt, d.LastModifiedAt FROM %s AS r"
+											  DOCUMENT_JOIN_SQL("d", "r.%s")
+											  " WHERE r.%s OPERATOR(pg_catalog.=) $1",
+											  quote_qualified_identifier(root->schema, root->name),
+											  quote_identifier(root->columns[0].name),
+											  quote_identifier(root->columns[column].name)),
+									 1, types, &value, true) > 0;
+	if (found)
+	{
+		ResultExpect(result_types);
+		row->document_id = ResultInt64(0, 1);
+		row->created = ResultTime(0, 2);
+		row->updated = ResultTime(0, 3);
+	}
+	ResultFree();
+	return found;
+}
+
+/* List the values of a declared key in byte order.  Unless they are texts, all are read and sorted. */
+UniqueKeyRow *
+UniqueKeysListDeclared(const TableModel *root, int column, const char *from, int limit, int *n)
+{
+	const char *value = KeyQueryText(psprintf("r.%s", quote_identifier(root->columns[column].name)),
+									 root->columns[column].value.type);
+	Oid			types[] = {TEXTOID, INT4OID};
+	Datum		values[] = {CStringGetTextDatum(from), Int32GetDatum(limit)};
+
+	*n = (int) StatementExecuteWithArgs(psprintf("SELECT d.DocumentId, d.CreatedAt, d.LastModifiedAt, %s FROM %s AS r"
+												 DOCUMENT_JOIN_SQL("d", "r.%s")
+												 " WHERE %s COLLATE pg_catalog.\"C\" OPERATOR(pg_catalog.>=) $1"
+												 " ORDER BY %s COLLATE pg_catalog.\"C\" LIMIT $2",
+												 value, quote_qualified_identifier(root->schema, root->name),
+												 quote_identifier(root->columns[0].name), value, value),
+										lengthof(types), types, values, true);
+	return TakeRows(*n);
 }
 
 /*

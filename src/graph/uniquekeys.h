@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "datatype/timestamp.h"
+#include "model/model.h"
 
 /* The longest key in characters, and the longest value in bytes. */
 #define UNIQUE_KEY_MAX 256
@@ -36,7 +37,8 @@ extern bool UniqueKeysHave(int64 document_id);
 extern int64 UniqueKeysCount(const int64 *ids, int n);
 extern bool UniqueKeysRead(const UniqueKey *key, UniqueKeyRow *row);
 extern UniqueKeyRow *UniqueKeysList(const UniqueKey *from, int limit, int *n);
-extern UniqueKeyRow *UniqueKeysResult(uint64 n);
+extern bool UniqueKeysReadDeclared(const TableModel *root, int column, Datum value, UniqueKeyRow *row);
+extern UniqueKeyRow *UniqueKeysListDeclared(const TableModel *root, int column, const char *from, int limit, int *n);
 extern bool UniqueKeysTake(const UniqueKey *key, int64 document_id);
 extern bool UniqueKeysRelease(const UniqueKey *key);
 

@@ -13,6 +13,7 @@
 
 #include "base/sha256.h"
 #include "catalog/pg_type.h"
+#include "engine/coresql.h"
 #include "engine/datums.h"
 #include "engine/keyscan.h"
 #include "engine/result.h"
@@ -235,10 +236,35 @@ ResourceTypesHaveHistory(int32 except)
 									lengthof(types), types, values, false) > 0;
 }
 
+/* Options of resources whose versions need not be retained for ever. */
+#define HAS_RETENTION_SQL "Options OPERATOR(pg_catalog.?|) ARRAY['retainVersions', 'retainFor']"
+
+/* Returns true if versions of any resource need not be retained for ever. */
+bool
+ResourceTypesHaveRetention(void)
+{
+	return StatementExecuteWithArgs("SELECT FROM dms.ResourceType WHERE " HAS_RETENTION_SQL " LIMIT 1",
+									0, NULL, NULL, false) > 0;
+}
+
+/*
+ * Read what the resources retain of their versions, in ascending order of their numbers.
+ * Result: number, how many versions, and since when; NULL where that does not matter.
+ */
+uint64
+ResourceTypesReadRetention(void)
+{
+	return StatementExecuteWithArgs("SELECT ResourceTypeId,"
+									" (Options OPERATOR(pg_catalog.->>) 'retainVersions')::pg_catalog.int8,"
+									" pg_catalog.now() OPERATOR(pg_catalog.-)"
+									" (Options OPERATOR(pg_catalog.->>) 'retainFor')::pg_catalog.interval"
+									" FROM dms.ResourceType WHERE " HAS_RETENTION_SQL " ORDER BY ResourceTypeId",
+									0, NULL, NULL, false);
+}
+
 #define CHANGED_TYPES_SQL(table) \
 	"SELECT t.ResourceTypeId, t.ProjectName::pg_catalog.text, t.ResourceName::pg_catalog.text" \
-	" FROM dms.ResourceType AS t LEFT JOIN dms.ResourceModel AS m" \
-	" ON m.ProjectName OPERATOR(pg_catalog.=) t.ProjectName AND m.ResourceName OPERATOR(pg_catalog.=) t.ResourceName" \
+	" FROM dms.ResourceType AS t" RESOURCE_MODEL_LEFT_JOIN_SQL("m", "t") \
 	" WHERE t.ResourceTypeId OPERATOR(pg_catalog.=) $2 OR EXISTS (SELECT FROM " table " AS c" \
 	" WHERE c.ResourceTypeId OPERATOR(pg_catalog.=) t.ResourceTypeId AND c.ChangeVersion OPERATOR(pg_catalog.>) $1)" \
 	" ORDER BY m.LoadOrder, t.ProjectName COLLATE pg_catalog.\"C\", t.ResourceName COLLATE pg_catalog.\"C\""

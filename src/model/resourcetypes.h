@@ -21,6 +21,8 @@ extern void ResourceTypeRename(int32 id, const char *name);
 extern bool ResourceTypeIsTaken(const char *name, int32 except);
 extern int32 *ResourceTypesWithUniqueKeys(int *n);
 extern bool ResourceTypesHaveHistory(int32 except);
+extern bool ResourceTypesHaveRetention(void);
+extern uint64 ResourceTypesReadRetention(void);
 extern uint64 ResourceTypesChanged(bool documents, int64 after, int32 including);
 
 #endif							/* DMS_RESOURCETYPES_H */

@@ -12,6 +12,7 @@
 #include "catalog/namespace.h"
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_type.h"
+#include "engine/coresql.h"
 #include "engine/result.h"
 #include "engine/snapshot.h"
 #include "engine/statement.h"
@@ -88,8 +89,10 @@ Declares(const ResourceModel *model, Jsonb *options, int column)
 	ListCell   *cell;
 
 	foreach(cell, options == NULL ? NIL : UniqueOptionsPaths(options))
+	{
 		if (UniqueOptionsColumn(model, lfirst(cell)) == column)
-		return true;
+			return true;
+	}
 	return false;
 }
 
@@ -181,8 +184,7 @@ AppendKeys(StringInfo sql, const ResourceModel *model, Jsonb *options)
 		name = quote_identifier(model->tables[0].columns[column].name);
 		appendStringInfo(sql, " UNION ALL SELECT t.ResourceType::pg_catalog.text, %s::pg_catalog.text, %s,"
 						 " d.DocumentId, d.CreatedAt, d.LastModifiedAt FROM %s AS r"
-						 " JOIN dms.Document AS d ON d.DocumentId OPERATOR(pg_catalog.=) r.%s"
-						 " JOIN dms.ResourceType AS t ON t.ResourceTypeId OPERATOR(pg_catalog.=) (%d)"
+						 DOCUMENT_JOIN_SQL("d", "r.%s") RESOURCE_TYPE_JOIN_SQL("t", "(%d)")
 						 " WHERE r.%s IS NOT NULL", quote_literal_cstr(DeclaredKeyName(lfirst(cell))),
 						 KeyQueryText(psprintf("r.%s", name), model->tables[0].columns[column].value.type), RootName(model),
 						 quote_identifier(model->tables[0].columns[0].name), ResourceTypeId(model->project, model->resource), name);

@@ -25,6 +25,20 @@ HasNames(const char *table, const ModelEntry *entry)
 	return MigrationLossHasRows(table, psprintf("(ProjectName, ResourceName) = %s", NamesOf(entry)));
 }
 
+/* Returns a query for the ids of the documents of resources, whose names are a list. */
+char *
+MigrationDocumentsOf(const char *names)
+{
+	return psprintf("SELECT DocumentId FROM dms.Document WHERE (ProjectName, ResourceName) IN (%s)", names);
+}
+
+/* Returns a statement that deletes documents. */
+char *
+MigrationDocumentsDelete(const char *condition)
+{
+	return psprintf("DELETE FROM dms.Document WHERE %s", condition);
+}
+
 /*
  * Plan to let go of the children of documents that are deleted, and of the documents
  * whose account they are: a change of the schema deletes nothing of other resources.
@@ -65,9 +79,9 @@ PlanDeletedDocuments(MigrationPlan *plan)
 	}
 	if (names.len == 0)
 		return;
-	MigrationDocumentsPlanFreed(plan, psprintf("SELECT DocumentId FROM dms.Document WHERE (ProjectName, ResourceName) IN (%s)", names.data));
+	MigrationDocumentsPlanFreed(plan, MigrationDocumentsOf(names.data));
 	MigrationStepAdd(&plan->steps, PHASE_GATE, STEP_DELETE_DOCUMENTS,
-					 psprintf("DELETE FROM dms.Document WHERE (ProjectName, ResourceName) IN (%s)", names.data),
+					 MigrationDocumentsDelete(psprintf("(ProjectName, ResourceName) IN (%s)", names.data)),
 					 "the new schema has no such resources")->writes = true;
 }
 

@@ -10,6 +10,8 @@
 
 #include "schema/migrationplan.h"
 
+extern char *MigrationDocumentsOf(const char *names);
+extern char *MigrationDocumentsDelete(const char *condition);
 extern void MigrationDocumentsPlanFreed(MigrationPlan *plan, const char *documents);
 extern void MigrationDocumentsPlan(MigrationPlan *plan, List *trigger_statements);
 

@@ -538,14 +538,16 @@ PlanDeletedRows(MigrationPlan *plan, PlannedTable *table, int number)
 {
 	const DdlTable *wanted = table->wanted;
 	const char *name = quote_identifier(wanted->columns[number].name);
-	char	   *sql = wanted->number == 0 ?
-	psprintf("DELETE FROM dms.Document WHERE DocumentId IN (SELECT %s FROM %s WHERE %s IS NULL)",
-			 quote_identifier(wanted->columns[0].name), DdlTableName(wanted), name) :
-	psprintf("DELETE FROM %s WHERE %s IS NULL", DdlTableName(wanted), name);
+	char	   *sql = psprintf("DELETE FROM %s WHERE %s IS NULL", DdlTableName(wanted), name);
 
 	if (wanted->number == 0)
-		MigrationDocumentsPlanFreed(plan, psprintf("SELECT %s FROM %s WHERE %s IS NULL", quote_identifier(wanted->columns[0].name),
-												   DdlTableName(wanted), name));
+	{
+		char	   *documents = psprintf("SELECT %s FROM %s WHERE %s IS NULL", quote_identifier(wanted->columns[0].name),
+										 DdlTableName(wanted), name);
+
+		sql = MigrationDocumentsDelete(psprintf("DocumentId IN (%s)", documents));
+		MigrationDocumentsPlanFreed(plan, documents);
+	}
 	AddStep(plan, table, PHASE_GATE, STEP_DELETE_ROWS, sql,
 			psprintf("%s is required, and there are rows without a value", PlaceOfColumn(table, &wanted->columns[number])))->writes = true;
 	table->loses_rows = true;

@@ -15,6 +15,7 @@
 
 #include "miscadmin.h"
 #include "schema/conversion.h"
+#include "schema/migrationdocuments.h"
 #include "schema/migrationloss.h"
 #include "schema/migrationwork.h"
 #include "utils/builtins.h"
@@ -286,9 +287,11 @@ AddRenamed(MigrationWork *work)
 	const ResourceModel *after = work->resource->after->model;
 
 	work->bumped = lappend(work->bumped,
-						   psprintf("SELECT DocumentId FROM dms.Document WHERE (ProjectName, ResourceName) IN ((%s, %s), (%s, %s))",
-									quote_literal_cstr(before->project), quote_literal_cstr(before->resource),
-									quote_literal_cstr(after->project), quote_literal_cstr(after->resource)));
+						   MigrationDocumentsOf(psprintf("(%s, %s), (%s, %s)",
+														 quote_literal_cstr(before->project),
+														 quote_literal_cstr(before->resource),
+														 quote_literal_cstr(after->project),
+														 quote_literal_cstr(after->resource))));
 }
 
 /* Look at a resource that both schemas have. */

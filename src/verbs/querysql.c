@@ -19,7 +19,7 @@
 #include "catalog/pg_type.h"
 #include "common/int.h"
 #include "document/document.h"
-#include "document/documentsql.h"
+#include "engine/coresql.h"
 #include "engine/datums.h"
 #include "engine/store.h"
 #include "miscadmin.h"
@@ -364,10 +364,10 @@ AddChanges(QuerySql *sql, int32 type_id, const ChangeRange *range)
 		ShowsAllRows(&sql->terms->model->tables[0]);
 	initStringInfo(&out);
 	if (sql->without_root)
-		appendStringInfoString(&out, DOCUMENTS_SQL("r") " JOIN dms.DocumentChange AS c ON c.documentid" EQUALS "r.documentid"
+		appendStringInfoString(&out, DOCUMENTS_SQL("r") " JOIN " CHANGES_SQL("c") " ON c.documentid" EQUALS "r.documentid"
 							   " AND c.etag" EQUALS "r.etag");
 	else
-		appendStringInfoString(&out, " JOIN dms.DocumentChange AS c ON c.documentid" EQUALS "r.documentid");
+		appendStringInfoString(&out, " JOIN " CHANGES_SQL("c") " ON c.documentid" EQUALS "r.documentid");
 	appendStringInfo(&out, " AND c.resourcetypeid" EQUALS "$%d", AddArg(sql, Int32GetDatum(type_id), INT4OID));
 	if (range->min > 0)
 		appendStringInfo(&out, " AND c.changeversion OPERATOR(pg_catalog.>=) $%d", AddArg(sql, Int64GetDatum(range->min), INT8OID));

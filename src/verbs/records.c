@@ -19,13 +19,12 @@
 #include "postgres.h"
 
 #include "base/datetime.h"
+#include "base/grow.h"
 #include "base/report.h"
 #include "base/urn.h"
 #include "base/uuid.h"
 #include "catalog/pg_type.h"
 #include "document/document.h"
-#include "document/documentsql.h"
-#include "engine/result.h"
 #include "engine/session.h"
 #include "engine/store.h"
 #include "fmgr.h"
@@ -71,21 +70,6 @@ static const RelationKind parent_child = {
 };
 static const RelationKind collection_member = {
 	"Collection", "Member", "CollectionMemberRelationship", "collectionUrn", "memberUrn", true
-};
-
-/* The schema version is a number: the versions of a project count from 1 as they were deployed. */
-static const Oid version_args[] = {INT8OID};
-static Statement read_versions =
-{
-	.sql = "SELECT d.LastModifiedAt, (SELECT pg_catalog.count(*)"
-	" FROM (SELECT pg_catalog.min(c.EffectiveSchemaId) AS first FROM dms.SchemaComponent AS c"
-	" WHERE c.ProjectName OPERATOR(pg_catalog.=) d.ProjectName GROUP BY c.ProjectVersion) AS v"
-	" WHERE v.first OPERATOR(pg_catalog.<=) (SELECT pg_catalog.min(o.EffectiveSchemaId) FROM dms.SchemaComponent AS o"
-	" WHERE o.ProjectName OPERATOR(pg_catalog.=) d.ProjectName"
-	" AND o.ProjectVersion OPERATOR(pg_catalog.=) d.ResourceVersion))"
-	" FROM " DOCUMENTS_SQL("d") " WHERE d.DocumentId OPERATOR(pg_catalog.=) $1",
-	.nargs = lengthof(version_args),
-	.argtypes = version_args,
 };
 
 /* Add a member of a record; the value is a string. */
@@ -188,7 +172,8 @@ ResourceRecord(const pg_uuid_t *uuid, LastAccount *last)
 	char	   *urn;
 	char	   *key;
 	StringInfoData out;
-	Datum		values[1];
+	TimestampTz updated;
+	int64		version;
 
 	if (!NodeFind(uuid, &node) || !ReadDocument(uuid, CurrentMemoryContext, &result))
 		return NULL;
@@ -203,13 +188,11 @@ ResourceRecord(const pg_uuid_t *uuid, LastAccount *last)
 	AddText(&out, "_resourceType", name->type);
 	AddText(&out, "_id", UuidText(uuid));
 	AddText(&out, "urn", urn);
-	values[0] = Int64GetDatum(node.document_id);
-	if (StatementRead(&read_versions, values, 0) == 0)
+	if (!DocumentReadVersion(node.document_id, &updated, &version))
 		return NULL;
-	appendStringInfo(&out, ", \"_schemaVersion\": " INT64_FORMAT, ResultInt64(0, 2));
+	appendStringInfo(&out, ", \"_schemaVersion\": " INT64_FORMAT, version);
 	AddTime(&out, "_createdAt", name->created);
-	AddTime(&out, "_updatedAt", ResultTime(0, 1));
-	ResultFree();
+	AddTime(&out, "_updatedAt", updated);
 	AddAccount(&out, node.document_id, 0, last);
 	AddProperties(&out, result.body);
 	appendStringInfoChar(&out, '}');
@@ -287,7 +270,8 @@ static void
 WriterInit(RecordWriter *writer)
 {
 	writer->context = AllocSetContextCreate(CurrentMemoryContext, "dms record", ALLOCSET_DEFAULT_SIZES);
-	writer->last = (LastAccount) {.context = CurrentMemoryContext};
+	memset(&writer->last, 0, sizeof(LastAccount));
+	writer->last.context = CurrentMemoryContext;
 }
 
 /* Start the next record. */

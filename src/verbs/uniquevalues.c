@@ -11,19 +11,14 @@
 #include "base/report.h"
 #include "base/uuid.h"
 #include "cascade/identitylocks.h"
-#include "catalog/pg_type.h"
-#include "document/documentsql.h"
-#include "engine/result.h"
 #include "engine/session.h"
 #include "engine/snapshot.h"
-#include "engine/statement.h"
 #include "engine/store.h"
 #include "fmgr.h"
 #include "graph/nodes.h"
 #include "graph/uniquekeys.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
-#include "model/keyquery.h"
 #include "model/resourceoptions.h"
 #include "model/resourcetypes.h"
 #include "model/value.h"
@@ -229,38 +224,15 @@ TakeValue(const char *value, ValueType type, Datum *datum)
 	return true;
 }
 
-/*
- * Read the value of a declared key: the document that has it is found by the
- * constraint.  Returns false if there is none.
- */
+/* Read the value of a declared key; returns false if no document has it. */
 static bool
 ReadDeclared(const Resource *resource, int column, const char *value, UniqueKeyRow *row)
 {
-	static const Oid result_types[] = {INT8OID, TIMESTAMPTZOID, TIMESTAMPTZOID};
 	const TableModel *root = &resource->model->tables[0];
-	ValueType	type = root->columns[column].value.type;
-	Oid			types[] = {ValueTypeOid(type)};
-	Datum		values[1];
-	bool		found;
+	Datum		wanted;
 
-	if (!TakeValue(value, type, &values[0]))
-		return false;
-	found = StatementExecuteWithArgs(psprintf("SELECT d.DocumentId, d.CreatedAt, d.LastModifiedAt FROM %s AS r"
-											  DOCUMENT_JOIN_SQL("d", "r.%s")
-											  " WHERE r.%s OPERATOR(pg_catalog.=) $1",
-											  quote_qualified_identifier(root->schema, root->name),
-											  quote_identifier(root->columns[0].name),
-											  quote_identifier(root->columns[column].name)),
-									 1, types, values, true) > 0;
-	if (found)
-	{
-		ResultExpect(result_types);
-		row->document_id = ResultInt64(0, 1);
-		row->created = ResultTime(0, 2);
-		row->updated = ResultTime(0, 3);
-	}
-	ResultFree();
-	return found;
+	return TakeValue(value, root->columns[column].value.type, &wanted) &&
+		UniqueKeysReadDeclared(root, column, wanted, row);
 }
 
 /* Read a value that is declared or was claimed, in the active snapshot. */
@@ -290,26 +262,6 @@ UniqueValueRead(const UniqueKey *key, UniqueKeyRow *row)
 	return found;
 }
 
-/* List the values of a declared key in byte order.  For others than texts, all are read and sorted. */
-static UniqueKeyRow *
-ListDeclared(const Resource *resource, int column, const char *from, int limit, int *n)
-{
-	const TableModel *root = &resource->model->tables[0];
-	const char *value = KeyQueryText(psprintf("r.%s", quote_identifier(root->columns[column].name)),
-									 root->columns[column].value.type);
-	Oid			types[] = {TEXTOID, INT4OID};
-	Datum		values[] = {CStringGetTextDatum(from), Int32GetDatum(limit)};
-
-	*n = (int) StatementExecuteWithArgs(psprintf("SELECT d.DocumentId, d.CreatedAt, d.LastModifiedAt, %s FROM %s AS r"
-												 DOCUMENT_JOIN_SQL("d", "r.%s")
-												 " WHERE %s COLLATE pg_catalog.\"C\" OPERATOR(pg_catalog.>=) $1"
-												 " ORDER BY %s COLLATE pg_catalog.\"C\" LIMIT $2",
-												 value, quote_qualified_identifier(root->schema, root->name),
-												 quote_identifier(root->columns[0].name), value, value),
-										lengthof(types), types, values, true);
-	return UniqueKeysResult(*n);
-}
-
 /*
  * List values of a key in byte order, beginning with one value, with the rights of the
  * owner, in the snapshot of the caller's statement and in the current memory context.
@@ -330,7 +282,7 @@ UniqueValuesList(const UniqueKey *from, int limit, UniqueKeyRow **rows)
 	SessionBegin(&session, RIGHTS_OF_OWNER);
 	resource = FindResource(from->type);
 	column = resource == NULL ? -1 : DeclaredColumn(resource, from->key);
-	found = column >= 0 ? ListDeclared(resource, column, from->value, limit, &n) : UniqueKeysList(from, limit, &n);
+	found = column >= 0 ? UniqueKeysListDeclared(&resource->model->tables[0], column, from->value, limit, &n) : UniqueKeysList(from, limit, &n);
 	saved = MemoryContextSwitchTo(context);
 	*rows = palloc_extended(sizeof(UniqueKeyRow) * Max(n, 1), MCXT_ALLOC_HUGE);
 	for (int i = 0; i < n; i++)
