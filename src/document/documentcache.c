@@ -459,18 +459,6 @@ SavePage(StoredPage *page, bool all)
 	return n;
 }
 
-/* Returns the ids in the first column of the last result. */
-static int64 *
-ResultIds(uint64 rows, int *n)
-{
-	int64	   *ids = palloc(sizeof(int64) * Max(rows, 1));
-
-	for (uint64 i = 0; i < rows; i++)
-		ids[i] = ResultInt64(i, 1);
-	*n = (int) rows;
-	return ids;
-}
-
 /*
  * Returns those of some documents that have no fresh row, in ascending order.  A row
  * must not be inserted for a document that is being deleted.  So documents without a row

@@ -578,18 +578,6 @@ HistoryCount(void)
 
 /* --- documents that existed before their history --------------------------- */
 
-/* Returns the ids in the last result. */
-static int64 *
-ResultIds(uint64 rows, int *n)
-{
-	int64	   *ids = palloc(sizeof(int64) * Max(rows, 1));
-
-	for (uint64 i = 0; i < rows; i++)
-		ids[i] = ResultInt64(i, 1);
-	*n = (int) rows;
-	return ids;
-}
-
 #define UNRECORDED "NOT EXISTS (SELECT FROM dms.DocumentVersion AS v" \
 	" WHERE v.DocumentUuid OPERATOR(pg_catalog.=) d.DocumentUuid" \
 	" AND v.VersionNumber OPERATOR(pg_catalog.=) d.Etag)"

@@ -141,6 +141,18 @@ ResultInt64(uint64 row, int column)
 	return DatumGetInt64(RequiredDatum(row, column, INT8OID));
 }
 
+/* Returns the ids in the first column, which has no NULLs. */
+int64 *
+ResultIds(uint64 rows, int *n)
+{
+	int64	   *ids = palloc(sizeof(int64) * Max(rows, 1));
+
+	for (uint64 i = 0; i < rows; i++)
+		ids[i] = ResultInt64(i, 1);
+	*n = (int) rows;
+	return ids;
+}
+
 /* Returns an integer of the last result, which must not be NULL. */
 int32
 ResultInt32(uint64 row, int column)

@@ -21,6 +21,7 @@ extern char *ResultText(uint64 row, int column);
 extern char *ResultName(uint64 row, int column);
 extern char **ResultNames(int column);
 extern int64 ResultInt64(uint64 row, int column);
+extern int64 *ResultIds(uint64 rows, int *n);
 extern int32 ResultInt32(uint64 row, int column);
 extern bool ResultBool(uint64 row, int column);
 extern pg_uuid_t ResultUuid(uint64 row, int column);

@@ -9,6 +9,7 @@
 
 #include "base/report.h"
 #include "datatype/timestamp.h"
+#include "document/idempotencykeys.h"
 
 /* Where a key comes from; keys of one origin are never those of the other. */
 typedef enum IdempotencyOrigin
@@ -16,33 +17,6 @@ typedef enum IdempotencyOrigin
 	IDEMPOTENCY_REQUEST,		/* a request that we answer */
 	IDEMPOTENCY_ENDPOINT		/* an endpoint of the caller */
 } IdempotencyOrigin;
-
-/* Keys are unique within a scope, a route and a method. */
-typedef struct IdempotencyKey
-{
-	const char *scope;			/* of IdempotencyScope() */
-	const char *route;
-	const char *method;
-	const char *key;
-} IdempotencyKey;
-
-typedef enum IdempotencyState
-{
-	IDEMPOTENCY_NEW,			/* claimed: the request is to be run */
-	IDEMPOTENCY_DONE,			/* it was run before; this is its answer */
-	IDEMPOTENCY_RUNNING,		/* another session is running it */
-	IDEMPOTENCY_MISMATCH		/* the key belongs to another request */
-} IdempotencyState;
-
-/* The outcome of a claim; with IDEMPOTENCY_DONE, the stored answer. */
-typedef struct IdempotencyClaim
-{
-	IdempotencyState state;
-	int			status;
-	Datum		headers;		/* jsonb; 0: none */
-	text	   *body;			/* NULL: none */
-	text	   *content_type;	/* NULL: none */
-} IdempotencyClaim;
 
 extern void IdempotencyInit(void);
 extern char *IdempotencyScope(IdempotencyOrigin origin);
