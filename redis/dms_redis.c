@@ -8,7 +8,7 @@
  * is not what was asked for.
  *
  * What the server says is not trusted.  Only the first word of an error is kept, because
- * servers repeat commands in what follows, and nobody should find keys and values in a
+ * servers repeat commands in what follows, and keys and values should not appear in a
  * log.  Lists are refused, and so is an answer that is longer than any that we expect.
  *
  * A server that was stopped for a while still has the commands that we sent before we

@@ -62,7 +62,7 @@ Begin(Session *session, const char *function)
 	SessionBegin(session, RIGHTS_OF_OWNER);
 }
 
-/* Say who has to project documents if nobody does. */
+/* Hint at what projects documents if nothing does so far. */
 static void
 NoteProjector(void)
 {
@@ -96,7 +96,7 @@ Switch(CacheMode mode)
 		NoteProjector();
 }
 
-/* Set who writes dms.DocumentCache, behind the gate.  If it is so already, nobody waits. */
+/* Set who writes dms.DocumentCache, with the gate closed.  Without a change, nobody waits. */
 Datum
 dms_set_cache_mode(PG_FUNCTION_ARGS)
 {

@@ -83,7 +83,7 @@ SwitchOff(void)
 }
 
 /*
- * Switch the recording of changes on or off, behind the gate: no write runs that
+ * Switch the recording of changes on or off with the gate closed: no write runs that
  * knows the other state.  If nothing is to be switched, nobody waits.
  */
 Datum
@@ -221,7 +221,7 @@ SetPurged(int64 through)
 
 /*
  * Delete deletes and changes of keys that are older than an interval, at most some of
- * them; returns their number.  Those that somebody may still not see stay, and those
+ * them; returns their number.  Those that a snapshot may still not see stay, and those
  * that the projector has still to read.  What is left of an earlier call goes first.
  */
 static int64

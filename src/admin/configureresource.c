@@ -3,7 +3,7 @@
  *		dms.configure_resource() and dms.plan_resource(): the options of a resource.
  *
  * Options are changed as models are by a deploy: after waiting for other deploys, and
- * behind the closed gate.  So no write runs under two sets of options, and a write
+ * while the gate is closed.  So no write runs under two sets of options, and a write
  * that follows sees the new ones.  Without a change, nobody waits.
  */
 #include "postgres.h"

@@ -9,7 +9,7 @@
  * exists while the table is published.  TRUNCATE is not published, because it would
  * not say which documents are gone.
  *
- * A publication belongs to the owner of the store.  One that somebody has made by hand
+ * A publication belongs to the owner of the store.  One that was made by hand
  * is neither taken for ours nor dropped: it may be of other tables, too.
  */
 #include "postgres.h"
@@ -120,7 +120,7 @@ RefuseForeign(const char *name, PublicationState state)
 }
 
 /*
- * Refuse an owner who may not create publications.  The function runs with his rights,
+ * Refuse an owner who may not create publications.  The function runs with the owner's rights,
  * so the message says whose they are.
  */
 static void
@@ -198,7 +198,7 @@ NoteMode(void)
 				 errhint("Call dms.set_cache_mode('eventual').")));
 }
 
-/* Publish, unless that was done; behind the gate. */
+/* Publish, unless that was done.  The gate is closed. */
 static void
 Publish(const char *name, PublicationState state)
 {

@@ -263,7 +263,7 @@ ProblemNew(ProblemCase kind)
 
 /*
  * Returns a text that can be shown: names and values of a request can be longer than
- * anybody wants to read.
+ * is worth reading.
  */
 static const char *
 Clip(const char *text)

@@ -22,7 +22,7 @@ PG_FUNCTION_INFO_V1(dms_parse_urn);
 #define MAX_TYPE 513
 #define MAX_ID 256
 
-/* What stands between the type and the id. */
+/* The separator of type and id. */
 #define ID_SEPARATOR "::"
 
 /* Returns true if a string has 1 to max ASCII letters, digits, and other characters. */

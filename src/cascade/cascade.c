@@ -147,7 +147,7 @@ CheckEqualities(const Closure *closure, const ClosureType *parents)
 }
 
 /*
- * Write versions of documents whose etags were raised, where versions are kept, and tell
+ * Write versions of documents whose etags were raised, where versions are kept, and notify
  * those who listen.  Those in written are left to the caller.
  */
 static void

@@ -4,7 +4,7 @@
  *
  * The key of a document is made from the rows of those that it refers to.  So the keys
  * of a whole closure are read before the first row is written, and again when all is
- * done.  The closure is locked: nobody else can change a key in between.
+ * done.  The closure is locked: no other transaction can change a key in between.
  */
 #include "postgres.h"
 

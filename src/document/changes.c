@@ -9,7 +9,7 @@
  *
  * All changes of a transaction have one number: that of the transaction itself,
  * doubled, plus a base.  Deletes and changes of keys have the next number, which is
- * odd (trackedchanges.c).  A sequence would not do: nobody can tell which of its
+ * odd (trackedchanges.c).  A sequence would not do: there is no way to know which of its
  * numbers are still to appear.  Of transactions everybody can, because a snapshot has
  * the list of those that run.
  *
@@ -69,7 +69,7 @@ static bool recorded = false;	/* the delete that is running is recorded */
 static int	recorded_depth = 0; /* how deep in triggers it is */
 static char *unused_recorded = NULL;
 
-/* Returns the value of the setting that tells the trigger the number of a delete. */
+/* Returns the value of the setting that gives the trigger the number of a delete. */
 static const char *
 ShowVersion(void)
 {
@@ -82,7 +82,7 @@ ShowVersion(void)
 }
 
 /*
- * Returns the value of the setting by which the trigger is told that the library has
+ * Returns the value of the setting by which the trigger knows that the library has
  * recorded the delete that is running.  Deletes inside of triggers of that one are not
  * meant.
  */
@@ -115,7 +115,7 @@ ChangesAreTracked(void)
 	return StoreRowJournal()->tracking;
 }
 
-/* Returns true if the base is for another server: this is a copy that nobody has written to yet. */
+/* Returns true if the base is for another server: this is a copy that was not written to yet. */
 bool
 ChangesAreForeign(void)
 {

@@ -324,7 +324,7 @@ DocumentInserts(int64 *document_id)
 	return true;
 }
 
-/* Returns who creates a document, as a text, if the application tells; false if it does not. */
+/* Returns who creates a document, as a text, if the application sets it; false if not. */
 bool
 DocumentCreator(Datum *creator)
 {

@@ -10,8 +10,8 @@
  * is never replaced by one of a lower etag: the projector may have read before a writer
  * wrote.  It is deleted with its document, by the trigger on dms.Document.
  *
- * A reader gets the text only if he could read all of it himself: if he has SELECT on
- * every table that it is made of, and no row-level security applies to him on any of
+ * A reader gets the text only if it could read all of it from the tables: if it has SELECT
+ * on every table that it is made of, and no row-level security applies to it on any of
  * them.  Otherwise policies and missing grants would not hide what they should.
  *
  * This module has all statements on the table, but for the triggers and the audit.
@@ -202,7 +202,7 @@ ReadsMore(Node *node, void *view)
 
 /*
  * Returns true if a view, through which abstract resources are read, has all rows for the
- * current user: if it reads with his rights, and nothing in it depends on who he is.
+ * current user: if it reads with the user's rights, and nothing in it depends on who the user is.
  */
 static bool
 IsReadableView(Relation view)

@@ -212,7 +212,7 @@ static Statement next_due =
 
 static const Oid version_types[] = {UUIDARRAYOID, INT8ARRAYOID};
 
-/* Ids of versions are input: anybody can enqueue a job. */
+/* Ids of versions are input: any writer can enqueue a job. */
 static Statement forget_dead =
 {
 	.sql = "DELETE FROM dms.DeadJob AS j USING ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2)) AS u (DocumentUuid, VersionNumber)"
@@ -338,7 +338,7 @@ TakeJob(uint64 row, ClaimedJob *job)
 		ResultRefuse("NULL where there must be a value");
 	job->id = ResultInt64(row, 1);
 	job->kind = ResultName(row, 2);
-	/* It may be huge: it stays compressed, or out of line, until somebody reads it. */
+	/* It may be huge: it stays compressed, or out of line, until it is read. */
 	job->payload = datumCopy(payload, false, -1);
 	job->attempt = ResultInt32(row, 4);
 }

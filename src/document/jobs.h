@@ -41,14 +41,14 @@ typedef enum JobFate
 {
 	JOB_RETRY,					/* it will be due again */
 	JOB_DEAD,					/* it was the last attempt */
-	JOB_LOST					/* somebody else has claimed it meanwhile */
+	JOB_LOST					/* another worker has claimed it meanwhile */
 } JobFate;
 
 /* How far the job that makes a diff has come. */
 typedef struct JobOfVersion
 {
 	char	   *version_id;		/* the new version */
-	bool		dead;			/* and nobody will try again */
+	bool		dead;			/* and will not be tried again */
 } JobOfVersion;
 
 extern void JobsInit(void);

@@ -6,11 +6,11 @@
  * transactions share, and holds it until it has committed.  So they commit one after
  * the other, in all databases of the server.
  *
- * The first documents that a transaction changes are told one by one.  Notifications of
+ * The first documents that a transaction changes have a notification each.  Notifications of
  * a large transaction would fill the queue that all listeners share, so beyond that they
  * are counted, and each resource has one notification, which is sent before the commit.
  * What a subtransaction has counted is forgotten if that is rolled back, as PostgreSQL
- * forgets what it has told.
+ * forgets what it has sent.
  */
 #include "postgres.h"
 
@@ -26,7 +26,7 @@
 #define CHANNEL_JOBS "dms_jobs"
 #define CHANNEL_DOCUMENTS "dms_documents"
 
-/* How many documents of a transaction are told one by one. */
+/* How many documents of a transaction have a notification each. */
 #define MAX_TOLD 1000
 
 /* These are bits. */
@@ -46,7 +46,7 @@ static const struct config_enum_entry notify_options[] = {
 	{NULL, 0, false}
 };
 
-/* How many documents of a resource a subtransaction has changed beyond those that were told one by one. */
+/* How many documents of a resource a subtransaction has changed without a notification each. */
 typedef struct Count
 {
 	struct Count *next;
@@ -79,7 +79,7 @@ NoticesTellJob(const char *queue)
 		Async_Notify(CHANNEL_JOBS, queue);
 }
 
-/* Returns true if those who listen are told about documents. */
+/* Returns true if listeners are notified about documents. */
 bool
 NoticesAreOfDocuments(void)
 {
@@ -226,7 +226,7 @@ CountMore(const Resource *resource, int n)
 	counts = count;
 }
 
-/* Returns true if this many documents are told one by one; otherwise they are counted. */
+/* Returns true if this many documents have a notification each; otherwise they are counted. */
 static bool
 TellsEach(const Resource *resource, int n)
 {

@@ -484,7 +484,7 @@ FileOf(Oid table, Snapshot snapshot)
  * Refuse a fixed snapshot that is older than a rewrite of a table whose rows
  * writers look for by key.  To such a snapshot all rows of the table are gone:
  * names would be free that are taken, and documents would have no references.
- * CLUSTER and VACUUM FULL keep what old snapshots see, but cannot be told apart.
+ * CLUSTER and VACUUM FULL keep what old snapshots see, but cannot be distinguished.
  *
  * dms.IdentityLock is not among these tables, because identitylocks.c notices
  * the missing rows itself.

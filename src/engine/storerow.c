@@ -5,7 +5,7 @@
  *
  * The core tables are not members of the extension, so a database may have those
  * of another version than the library: an older one after an update of the
- * extension, or after restoring a dump.  The version in dms.Store tells, and every
+ * extension, or after restoring a dump.  The version in dms.Store shows it, and every
  * call checks it before it does anything else.
  *
  * Sessions keep models, plans and limits.  Whatever changes them raises the
@@ -15,7 +15,7 @@
  * other reasons, such as ANALYZE, costs one look at one row.  Between messages,
  * the limits are in the memory of the session.
  *
- * Both sides run behind the gate: a writer that has passed it has received all
+ * Both sides respect the gate: a writer that has passed it has received all
  * messages of those who had closed it before.
  *
  * The row is read without a statement and without rights of the caller, as the
@@ -269,7 +269,7 @@ ScanRow(StoreState *row, StoreLimits *set, StoreJournal *taken, StoreCache *take
 
 /*
  * Returns true if models that were loaded in one state are current in the other.
- * The generation alone does not tell: if a transaction of ours raised it and was
+ * The generation alone does not suffice: if a transaction of ours raised it and was
  * rolled back, the next one gives it the same number.
  */
 static bool

@@ -18,7 +18,7 @@
 /* What is known about the work in a database. */
 typedef enum WorkerState
 {
-	WORKER_NEW,					/* nobody has looked yet */
+	WORKER_NEW,					/* the launcher has not looked yet */
 	WORKER_NO_STORE,			/* no extension, or no store */
 	WORKER_NOTHING,				/* nothing is switched on that needs a worker
 								 * soon */

@@ -239,7 +239,7 @@ UniqueKeysTake(const UniqueKey *key, int64 document_id)
 	return StatementRun(&take_value, values, document_id == 0 ? "   n" : NULL, false, 0) > 0;
 }
 
-/* Let a value go; returns false if nobody has it. */
+/* Release a value; returns false if it is neither claimed nor reserved. */
 bool
 UniqueKeysRelease(const UniqueKey *key)
 {

@@ -6,7 +6,7 @@
  * included, and it does so for plain DELETE statements, too.  Most documents have no
  * relations, and looking for them in PL/pgSQL would cost each delete a tenth of its
  * time.  So dms.delete_document() looks without a statement, and shows the document to
- * the trigger by a setting that nobody can set.
+ * the trigger by a setting that only the library can set.
  */
 #include "postgres.h"
 

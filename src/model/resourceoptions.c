@@ -3,7 +3,7 @@
  *		The options of a resource: their rules, and their values for a session.
  *
  * Options are stored as JSON in dms.ResourceType, by the names of the resource, so
- * they outlive deploys.  They are changed behind the closed gate, and the generation
+ * they outlive deploys.  They are changed while the gate is closed, and the generation
  * of the store is raised then.  So the options of a resource that was looked up after
  * passing the gate hold until the end of the transaction.
  *

@@ -37,7 +37,7 @@ typedef struct ResourceOptions
 	AccountOption account;
 	int		   *unique_columns; /* of the root table: declared unique keys */
 	int			nunique;
-	const char *diff_queue;		/* who compares versions; NULL: nobody */
+	const char *diff_queue;		/* its workers compare versions; NULL: none do */
 } ResourceOptions;
 
 extern Jsonb *ResourceOptionsTake(Jsonb *given, Jsonb *current, const ResourceModel *model, Problem *problem);

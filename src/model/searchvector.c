@@ -4,7 +4,7 @@
  *
  * The index and the queries must have the same expression, or the planner does not see
  * that one serves the other.  Both take it from here.  It is also the one that a client
- * would write, so that his own queries can use the index, too.
+ * would write, so that hand-written queries can use the index, too.
  */
 #include "postgres.h"
 

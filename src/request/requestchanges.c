@@ -93,7 +93,7 @@ AnswerList(RouteCall *call, const ChangeList *list)
 	ResponseListEnd(call->response, &out);
 }
 
-/* List the documents of a resource that were deleted, and whose identities nobody has again. */
+/* List the documents that were deleted, and whose identities no document has again. */
 void
 RequestDeletesGet(RouteCall *call)
 {

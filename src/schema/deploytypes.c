@@ -3,7 +3,7 @@
  *		Giving each resource of a schema its number.
  *
  * Numbers are hashes of names, so two resources can have the same one, although
- * that is very unlikely.  Their documents could not be told apart then.
+ * that is very unlikely.  Their documents could not be distinguished then.
  */
 #include "postgres.h"
 

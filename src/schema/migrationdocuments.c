@@ -40,8 +40,8 @@ MigrationDocumentsDelete(const char *condition)
 }
 
 /*
- * Plan to let go of the children of documents that are deleted, and of the documents
- * whose account they are: a change of the schema deletes nothing of other resources.
+ * Plan to detach the children of documents that are deleted, and the documents whose
+ * account they are: a change of the schema deletes nothing of other resources.
  * The documents are a query.
  */
 void

@@ -130,7 +130,7 @@ IsTaken(const MigrationPlan *plan, const CatalogTable *found)
 
 /*
  * Find the table that is there for one of the old schema.  If its name is to be another
- * one, the operator may have renamed it by hand.  Comments tell: nothing has the old name
+ * one, the operator may have renamed it by hand.  Comments decide: nothing has the old name
  * and the old comment any more.
  */
 static CatalogTable *

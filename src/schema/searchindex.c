@@ -3,7 +3,7 @@
  *		The index of a resource that can be searched.
  *
  * An index is recognized by what it does, not by its name.  So an owner can build it
- * beside writers, by CREATE INDEX CONCURRENTLY, before he sets the option.  Expressions
+ * beside writers, by CREATE INDEX CONCURRENTLY, before setting the option.  Expressions
  * are compared as PostgreSQL stores them: evaluating those of other indexes would run
  * their functions.
  */

@@ -47,7 +47,7 @@ WriteRoots(void *arg)
 	RowsUpdateRoots(write->resource, write->roots);
 }
 
-/* Returns a document whose model tells where a value is. */
+/* Returns a document whose model says where a value is. */
 static const FlatDocument *
 RootsDocument(void *arg)
 {
@@ -56,7 +56,7 @@ RootsDocument(void *arg)
 
 /*
  * Write the keys of a resource.  A single one cannot collide with another of the
- * call.  It is left to the write of its document, which can tell what is violated.
+ * call.  It is left to the write of its document, which knows what is violated.
  */
 static void
 WriteKeys(Batch *batch, Resource *resource)

@@ -9,7 +9,7 @@
  * dms.Document takes everything else with it.
  *
  * With children, the same is done for the whole subtree at once: either all of it is
- * deleted, or nothing is, and all that stands in the way is listed.
+ * deleted, or nothing is, and all that prevents it is listed.
  */
 #include "postgres.h"
 
@@ -59,7 +59,7 @@ typedef struct Delete
 /* From this size on, the size of a deleted subtree is reported. */
 #define REPORTED_SIZE 1000
 
-/* What those who listen are told; a delete is a version of its own, as in the history. */
+/* What listeners are notified of; a delete is a version of its own, as in the history. */
 #define KIND_DELETED "deleted"
 
 static int	max_delete_size = 0;

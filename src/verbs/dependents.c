@@ -210,7 +210,7 @@ ReturnPart(FunctionCallInfo fcinfo, const char *part, const int64 *ids, int n)
 	}
 }
 
-/* Return what deleting a document would delete, and what stands in the way. */
+/* Return what deleting a document would delete, and what prevents it. */
 Datum
 dms_delete_plan(PG_FUNCTION_ARGS)
 {

@@ -3,7 +3,7 @@
  *		Comparing versions: dms.json_diff(), dms.diff_versions(), dms.change_log() and
  *		dms.store_diff().
  *
- * Who may read the versions of a document may read its diffs, which repeat parts of
+ * A caller who may read the versions of a document may read its diffs, which repeat parts of
  * them.  So the document is looked for as in versions.c, and diffs are read with the
  * rights of the owner.
  */

@@ -13,7 +13,7 @@
 /* How far the diff of a version has come. */
 typedef enum DiffState
 {
-	DIFF_NONE,					/* there is none, and nobody makes it */
+	DIFF_NONE,					/* there is none, and none is made */
 	DIFF_PENDING,
 	DIFF_DEAD,					/* the job that makes it has failed too often */
 	DIFF_DONE

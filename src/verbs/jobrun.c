@@ -7,7 +7,7 @@
  * and the background worker both do this.
  *
  * Each job runs in a subtransaction, and is completed or failed in the same
- * transaction.  Its row is locked meanwhile, so that nobody claims it, however long it
+ * transaction.  Its row is locked meanwhile, so that no worker claims it, however long it
  * takes.
  *
  * A job that ends its worker, by a crash or because it takes too long, takes along what
@@ -97,7 +97,7 @@ JobRunKnows(const char *kind)
 
 /* --- running ---------------------------------------------------------------- */
 
-/* Make a lease that nobody can guess. */
+/* Make a lease that cannot be guessed. */
 void
 JobRunLease(pg_uuid_t *lease)
 {
@@ -178,7 +178,7 @@ RunOne(void *arg)
 	return true;
 }
 
-/* Returns true if an error is none of the job: somebody wants the worker to stop. */
+/* Returns true if an error is none of the job: the worker is to stop. */
 static bool
 MustStop(const ErrorData *error)
 {
@@ -187,7 +187,7 @@ MustStop(const ErrorData *error)
 
 /*
  * Run jobs that were claimed, and complete those that succeed.  Returns their number.
- * Jobs that somebody else holds by now are left out.  Those that are not begun because
+ * Jobs that another worker holds by now are left out.  Those that are not begun because
  * others took long are given back.
  */
 int64

@@ -2,10 +2,10 @@
  * search.c
  *		dms.search_documents(): the documents that have some words, best first.
  *
- * Reads run with the rights of the caller.  Where a policy hides rows of the table from
- * him, PostgreSQL must ask the policy before an operator that might tell about hidden
- * rows, which all text search operators might: they are not leakproof.  So it could not
- * use the index, and would read the whole table.  There, the matching ids are read from
+ * Reads run with the rights of the caller.  Where a policy hides rows of the table,
+ * PostgreSQL must ask the policy before an operator that might reveal hidden rows, which
+ * all text search operators might: they are not leakproof.  So it could not use the
+ * index, and would read the whole table.  There, the matching ids are read from
  * the index with the rights of the owner, and nothing but ids.  The rows, their ranks and
  * their number are then read by these ids with the rights of the caller, so policies
  * decide about each row before anything is computed from it.
@@ -80,7 +80,7 @@ HidesRows(const TableModel *root)
 
 /*
  * Read the ids of all rows that match with the rights of the owner, in the active
- * snapshot.  Notices about words that are too long would tell about rows.
+ * snapshot.  Notices about words that are too long would reveal rows.
  */
 static Datum
 ReadHidden(SearchSql *sql)

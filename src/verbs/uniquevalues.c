@@ -3,7 +3,7 @@
  *		dms.claim_unique_key(), dms.release_unique_key(), dms.find_unique_key(): values
  *		that only one document of a type may have.
  *
- * Who may see a document may see the values that it has claimed.  So a value is read
+ * A caller who may see a document may see the values that it has claimed.  So a value is read
  * with the rights of the owner, and its document with those of the caller.
  */
 #include "postgres.h"

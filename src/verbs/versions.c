@@ -3,7 +3,7 @@
  *		Reading versions: dms.get_document() of a version or a time, and
  *		dms.list_versions().
  *
- * Who may read a document may read its versions.  Privileges and policies are those
+ * A caller who may read a document may read its versions.  Privileges and policies are those
  * of the tables of the resource, which the rows of dms.DocumentVersion know nothing
  * of.  So the document is looked for with the rights of the caller, and its versions
  * are read with those of the owner.

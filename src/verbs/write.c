@@ -59,7 +59,7 @@ WriteLockChildren(Write *write)
 
 /*
  * Do what follows from a version that a document has just got: keep it, cache it, and
- * tell those who listen.
+ * notify those who listen.
  */
 static void
 KeepVersion(const Write *write, const DocumentHeader *header, HistoryKind kind)

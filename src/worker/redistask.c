@@ -143,7 +143,7 @@ Succeed(void)
 /* --- the connection ------------------------------------------------------- */
 
 /*
- * Read the password from its file, which nobody else may read.  Returns what is wrong, or
+ * Read the password from its file, which no other user may read.  Returns what is wrong, or
  * NULL.
  */
 static const char *
@@ -373,7 +373,7 @@ RedisTaskRun(const char *database pg_attribute_unused(), TaskOutcome *outcome pg
 		return;
 	if (ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_OPERATOR_INTERVENTION)
 		ReThrowError(error);
-	/* Other messages might tell what is in the store. */
+	/* Other messages might reveal what is in the store. */
 	Fail(library == NULL ? error->message : unpack_sql_state(error->sqlerrcode));
 }
 

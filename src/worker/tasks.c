@@ -106,7 +106,7 @@ LookAtJournal(TaskCompaction *compaction)
 
 /*
  * Claim jobs of the library that are due.  If there are none, find out when the next one
- * is.  One that is due already is held by somebody else, and looked for after a pause.
+ * is.  One that is due already is held by another session, and looked for after a pause.
  */
 static void
 ClaimJobs(TaskOutcome *outcome)

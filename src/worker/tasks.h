@@ -28,7 +28,7 @@ typedef struct TaskCompaction
 typedef struct TaskOutcome
 {
 	bool		store;			/* there is a store */
-	bool		wanted;			/* somebody wants the database, or drops the
+	bool		wanted;			/* a session needs the database, or drops the
 								 * extension */
 	bool		watched;		/* something is switched on that needs visits */
 	bool		more;			/* not all work is done */

@@ -4,7 +4,7 @@
  *
  * The launcher starts it.  It works until nothing is left, waits a moment for more, and
  * leaves, so that no connection is held to a database in which nothing happens.  It also
- * leaves when somebody wants the database for itself, to drop, rename or copy it, and
+ * leaves when a session needs the database for itself, to drop, rename or copy it, and
  * when other databases have waited for a worker for long.
  *
  * It has connected as a superuser, because the store's owner may not be able to log in.
@@ -50,7 +50,7 @@
 /* Milliseconds of work after which a worker leaves if other databases are due. */
 #define TURN 10000
 
-/* Milliseconds between looks whether somebody wants the database, while it waits. */
+/* Milliseconds between looks whether a session needs the database, while it waits. */
 #define LOOK 200
 
 /* The longest time of a batch, in milliseconds: triggers of the owner may run in it. */
@@ -160,7 +160,7 @@ TakeSlot(Oid database)
 /* --- visits ---------------------------------------------------------------- */
 
 /*
- * Lock an object until the end of the transaction, if nobody holds a lock that conflicts.
+ * Lock an object until the end of the transaction, if no lock that is held conflicts.
  * Shared objects are in no database.
  */
 static bool
@@ -269,7 +269,7 @@ TakeConfiguration(void)
 	return LauncherServes(database_name);
 }
 
-/* Returns true if somebody wants the database for itself. */
+/* Returns true if a session needs the database for itself. */
 static bool
 IsWanted(void)
 {
@@ -308,7 +308,7 @@ WaitForWork(void)
 	}
 }
 
-/* Rest for some milliseconds, unless somebody wants the database. */
+/* Rest for some milliseconds, unless a session needs the database. */
 static void
 Rest(int milliseconds, TaskOutcome *outcome)
 {
