@@ -100,7 +100,7 @@ MoveIdentity(const Write *write)
 
 /* Write a document that is locked, and let its closure follow its new identity. */
 static void
-Rename		(Write *write, DocumentHeader *header, const Closure *closure)
+ApplyRename(Write *write, DocumentHeader *header, const Closure *closure)
 {
 	KeyChanges *changes;
 
@@ -130,7 +130,7 @@ UpdateById(void *arg)
 		return;
 	}
 	WriteRefuseKeyChange(write);
-	Rename		(write, &header, closure);
+	ApplyRename(write, &header, closure);
 }
 
 /*
