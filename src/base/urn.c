@@ -108,7 +108,11 @@ UrnCompareTypes(const char *left, const char *right)
 char *
 UrnWrite(const char *domain, const char *type, const pg_uuid_t *id)
 {
-	return psprintf(URN_SCHEME "%s:%s" ID_SEPARATOR "%s", domain, type, UuidText(id));
+	char	   *text = UuidText(id);
+	char	   *urn = psprintf(URN_SCHEME "%s:%s" ID_SEPARATOR "%s", domain, type, text);
+
+	pfree(text);
+	return urn;
 }
 
 /* Return the parts of a URN. */

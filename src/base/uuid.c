@@ -18,6 +18,9 @@
 PG_FUNCTION_INFO_V1(dms_uuid_v5);
 PG_FUNCTION_INFO_V1(dms_uuid_v7);
 
+/* The length of a UUID as text. */
+#define UUID_TEXT_LENGTH 36
+
 /* Names with more bytes than this are hashed in parts of this size. */
 #define LONG_NAME ((size_t) 1024 * 1024)
 
@@ -167,11 +170,26 @@ dms_uuid_v7(PG_FUNCTION_ARGS)
 	PG_RETURN_UUID_P(uuid);
 }
 
-/* Returns a UUID as 8-4-4-4-12 hexadecimal digits in lower case. */
+/*
+ * Returns a UUID as 8-4-4-4-12 hexadecimal digits in lower case.  The output function of
+ * the type allocates a kilobyte for it, which matters where millions are written.
+ */
 char *
 UuidText(const pg_uuid_t *uuid)
 {
-	return DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(uuid)));
+	static const char digits[] = "0123456789abcdef";
+	char	   *text = palloc(UUID_TEXT_LENGTH + 1);
+	char	   *end = text;
+
+	for (int i = 0; i < UUID_LEN; i++)
+	{
+		if (i == 4 || i == 6 || i == 8 || i == 10)
+			*end++ = '-';
+		*end++ = digits[uuid->data[i] >> 4];
+		*end++ = digits[uuid->data[i] & 0x0f];
+	}
+	*end = '\0';
+	return text;
 }
 
 /*
