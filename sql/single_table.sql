@@ -106,6 +106,10 @@ FROM unnest(ARRAY['Parent#', 'Collection#']) AS kind, dms.query_records(kind || 
 -- Unique values: PK UniqueKeyValue#{type}#{key}#{value}, SK UniqueKeyValue#{type}#{key}.
 SELECT r - '{_createdAt,_updatedAt,associatedRecordUrn}'::text[] AS record, r ->> 'associatedRecordUrn' = dms.urn(:'user') AS holder
 FROM (SELECT dms.get_record('UniqueKeyValue#System.User#emailAddress#someone@somewhere.com', 'UniqueKeyValue#System.User#emailAddress')::jsonb AS r) AS x;
+-- All records tell when they were made, and those of values when they changed last.
+SELECT r ->> '_recordType' AS type, bool_and(r ->> '_createdAt' ~ '^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$') AS created,
+	bool_or(r ->> '_updatedAt' ~ '^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$') AS updated, bool_or(r -> 'urn' IS NOT NULL) AS urn
+FROM dms.Record AS v, dms.get_record(v."PK", v."SK") AS r GROUP BY 1 ORDER BY 1;
 -- They are for any key of any type, and the document is optional.
 SELECT dms.claim_unique_key('System.User', 'nickname', 'a#b');
 SELECT r ->> 'value' AS value, r -> 'associatedRecordUrn' IS NULL AS nobody, r -> '_updatedAt' IS NOT NULL AS updated
@@ -119,6 +123,11 @@ SELECT dms.claim_unique_key('System.User', 'emailAddress', 'someone@somewhere.co
 	(SELECT document_uuid FROM dms.upsert_document('system', 'users', '{"name": "Eve"}')));
 RESET dms.account;
 \set VERBOSITY default
+
+-- A property can be a unique key as well: the record of its value has the times of the document.
+SELECT dms.configure_resource('system', 'users', '{"uniqueKeys": ["$.name"]}') -> 'uniqueKeys' AS keys;
+SELECT v ->> 'associatedRecordUrn' = u ->> 'urn' AS holder, v ->> '_createdAt' = u ->> '_createdAt' AS created, v ->> '_updatedAt' = u ->> '_updatedAt' AS updated
+FROM dms.get_record('UniqueKeyValue#System.User#name#Ann', 'UniqueKeyValue#System.User#name') AS v, dms.get_record('Resource#' || dms.urn(:'user'), 'Resource#' || dms.urn(:'user')) AS u;
 
 -- The default index: the records of a partition key whose sort keys have a prefix.
 SELECT count(*) AS children, count(*) FILTER (WHERE r ->> 'SK' ~ 'System.User') AS users FROM dms.query_records('Parent#' || dms.urn(:'account'), page_limit => 100) AS r;
