@@ -4,6 +4,7 @@
  */
 #include "postgres.h"
 
+#include "miscadmin.h"
 #include "request/requestanswer.h"
 #include "request/requestbody.h"
 #include "request/requestdocument.h"
@@ -23,10 +24,15 @@ RequestDocumentPost(RouteCall *call)
 	Write		write;
 
 	RequestBodyRequire(call->request);
-	RequestStartWrite(call, &write, &result);
-	RequestAttachNew(call->request, &write);
-	UpsertDocument(&write, call->request->body);
-	RequestAttach(call->request, &result);
+
+	/* A document that is deleted before it can be attached is created again. */
+	do
+	{
+		CHECK_FOR_INTERRUPTS();
+		RequestStartWrite(call, &write, &result);
+		RequestAttachNew(call->request, &write);
+		UpsertDocument(&write, call->request->body);
+	} while (!RequestAttach(call->request, &result));
 	RequestAnswerWritten(call, &result, result.outcome == WRITE_INSERTED ? 201 : 200);
 }
 

@@ -9,6 +9,7 @@
 #include "postgres.h"
 
 #include "base/datetime.h"
+#include "base/faults.h"
 #include "base/report.h"
 #include "base/urn.h"
 #include "base/uuid.h"
@@ -119,15 +120,21 @@ RequestAttachNew(const Request *request, Write *write)
 	write->attach.account = request->account;
 }
 
-/* Attach a document that existed to the parent and the account that headers name. */
-void
+/*
+ * Attach a document that existed to the parent and the account that headers name.
+ * Returns false if it has been deleted: what nothing had to be written of is not locked.
+ */
+bool
 RequestAttach(const Request *request, const WriteResult *result)
 {
 	const pg_uuid_t *uuid = &result->document.uuid;
 	pg_uuid_t	target;
 
-	if (result->outcome == WRITE_INSERTED)
-		return;
+	if (result->outcome == WRITE_INSERTED || (request->parent == NULL && request->account == NULL))
+		return true;
+	FAULT_PAUSE("before_attach");
+	if (result->outcome == WRITE_UNCHANGED && !FAULT_SKIP("attach_hold") && !EndsHold(uuid))
+		return false;
 	if (request->parent != NULL)
 	{
 		FindTarget(request->parent, &target);
@@ -138,6 +145,7 @@ RequestAttach(const Request *request, const WriteResult *result)
 		FindTarget(request->account, &target);
 		(void) AccountSet(uuid, &target, true);
 	}
+	return true;
 }
 
 /* --- parents -------------------------------------------------------------- */

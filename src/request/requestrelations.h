@@ -12,7 +12,7 @@
 
 extern void RequestAttachCheck(const Request *request);
 extern void RequestAttachNew(const Request *request, Write *write);
-extern void RequestAttach(const Request *request, const WriteResult *result);
+extern bool RequestAttach(const Request *request, const WriteResult *result);
 extern void RequestParentGet(RouteCall *call);
 extern void RequestParentPut(RouteCall *call);
 extern void RequestParentDelete(RouteCall *call);

@@ -106,6 +106,26 @@ InheritAccount(Attachment *attachment)
 	attachment->account = id;
 }
 
+/* Find the documents that are asked for, and add them to those that are locked. */
+static void
+FindAsked(const pg_uuid_t *parent_uuid, GraphNode *parent, const char *account_name, GraphNode *account,
+		  IdentityClaim *claims, int *n)
+{
+	pg_uuid_t	uuid;
+
+	if (parent_uuid != NULL)
+	{
+		EndsFindTarget(parent_uuid, parent);
+		AddClaim(claims, n, parent, LockTupleShare);
+	}
+	if (account_name != NULL)
+	{
+		TakeAccount(account_name, &uuid);
+		EndsFindTarget(&uuid, account);
+		AddClaim(claims, n, account, LockTupleKeyShare);
+	}
+}
+
 /* Find and lock the documents that a new document is to be attached to. */
 static void
 LockAsked(const AttachRequest *request, const char *account_name, Attachment *attachment)
@@ -115,21 +135,9 @@ LockAsked(const AttachRequest *request, const char *account_name, Attachment *at
 	IdentityClaim claims[2] = {0};
 	int			n = 0;
 
-	if (request->parent != NULL)
-	{
-		EndsFindTarget(request->parent, &parent);
-		AddClaim(claims, &n, &parent, LockTupleShare);
-		attachment->parent = parent.document_id;
-	}
-	if (account_name != NULL)
-	{
-		pg_uuid_t	uuid;
-
-		TakeAccount(account_name, &uuid);
-		EndsFindTarget(&uuid, &account);
-		AddClaim(claims, &n, &account, LockTupleKeyShare);
-		attachment->account = account.document_id;
-	}
+	FindAsked(request->parent, &parent, account_name, &account, claims, &n);
+	attachment->parent = parent.document_id;
+	attachment->account = account.document_id;
 	if (!FAULT_SKIP("attach_lock"))
 		LockNodes(claims, n, &parent, &account);
 	if (attachment->account == 0 && attachment->parent != 0 && !attachment->self)
@@ -168,6 +176,28 @@ AttachLock(Resource *resource, const AttachRequest *request, Attachment *attachm
 		LockAsked(request, account, attachment);
 	if (option == ACCOUNT_REQUIRED && attachment->account == 0)
 		RefuseNoAccount(resource->model);
+}
+
+/*
+ * Lock the identities of a document that exists, and of those that it will be attached to.
+ * To be called before its rows are locked, as a delete does, or both would wait for each
+ * other.  The locks are asked for again when it is attached; what is gone is reported then.
+ */
+void
+AttachHold(const Resource *resource, const AttachRequest *request, int64 document_id)
+{
+	GraphNode	parent = {0};
+	GraphNode	account = {0};
+	IdentityClaim claims[3] = {0};
+	int			n = 1;
+
+	if ((request->parent == NULL && request->account == NULL) || FAULT_SKIP("attach_first"))
+		return;
+	claims[0].rank = resource->model->rank;
+	claims[0].document_id = document_id;
+	claims[0].mode = request->parent != NULL ? LockTupleNoKeyExclusive : LockTupleKeyShare;
+	FindAsked(request->parent, &parent, request->account, &account, claims, &n);
+	IdentityLocksClaim(claims, n);
 }
 
 /* Attach a document that was inserted. */

@@ -28,6 +28,7 @@ typedef struct Attachment
 
 extern void AttachInit(void);
 extern void AttachLock(Resource *resource, const AttachRequest *request, Attachment *attachment);
+extern void AttachHold(const Resource *resource, const AttachRequest *request, int64 document_id);
 extern void AttachWrite(Resource *resource, const DocumentHeader *header, const Attachment *attachment);
 
 #endif							/* DMS_ATTACH_H */

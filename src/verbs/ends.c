@@ -6,6 +6,7 @@
 
 #include "base/report.h"
 #include "base/uuid.h"
+#include "cascade/identitylocks.h"
 #include "engine/snapshot.h"
 #include "verbs/ends.h"
 
@@ -54,6 +55,29 @@ EndsFindBoth(const pg_uuid_t *uuid, GraphNode *node, const pg_uuid_t *target_uui
 		EndsRaiseGone(uuid);
 	if (!target_found)
 		EndsRaiseNoTarget(target_uuid);
+}
+
+/*
+ * Keep a document that was found without a lock from being deleted.  Returns false if it
+ * is gone.  To be called in a transaction that holds no lock on an identity that conflicts
+ * with those of others, or it may be part of a deadlock.
+ */
+bool
+EndsHold(const pg_uuid_t *uuid)
+{
+	GraphNode	node;
+	IdentityClaim claim = {.mode = LockTupleKeyShare};
+	bool		found;
+
+	SnapshotBegin();
+	found = NodeFind(uuid, &node);
+	SnapshotEnd();
+	if (!found)
+		return false;
+	claim.rank = node.resource->model->rank;
+	claim.document_id = node.document_id;
+	IdentityLocksClaim(&claim, 1);
+	return !claim.gone;
 }
 
 /* Find a document to relate another one to; it must exist. */

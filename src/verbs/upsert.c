@@ -39,6 +39,7 @@ UpdateFound(Write *write)
 {
 	DocumentHeader header;
 
+	AttachHold(write->resource, &write->attach, write->document_id);
 	if (WriteLockFound(write, &header) != WRITE_LOCKED)
 		return false;
 	WriteLocked(write, &header);

@@ -31,7 +31,7 @@ typedef struct Write
 	bool		generated;		/* the document has the id below */
 	bool		id_given;		/* which the body has given */
 	pg_uuid_t	id;
-	AttachRequest attach;		/* what a new document is attached to */
+	AttachRequest attach;		/* what the document is attached to */
 	FlatDocument *flat;
 	Precondition precondition;
 	WriteResult *result;
