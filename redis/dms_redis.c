@@ -56,6 +56,7 @@ typedef struct Connection
 	redisContext *redis;
 	int			timeout;
 	int64		previous;
+	const char *user;			/* NULL: the default user */
 	StringInfoData out;			/* commands, not yet in the buffer of redis */
 	Greeting	greetings[GREETINGS];
 	int			ngreetings;
@@ -208,6 +209,8 @@ FailAsTold(Connection *connection)
 {
 	redisContext *redis = connection->redis;
 
+	connection->head.ended = redis != NULL &&
+		(redis->err == REDIS_ERR_EOF || (redis->err == REDIS_ERR_IO && (errno == ECONNRESET || errno == EPIPE)));
 	Fail(connection, redis == NULL ? "out of memory" :
 		 redis->err == REDIS_ERR_EOF ? "the server has closed the connection" :
 		 redis->err == REDIS_ERR_PROTOCOL || redis->err == REDIS_ERR_OOM ? "it answers what is not asked for" : redis->errstr);
@@ -224,16 +227,19 @@ Greet(Connection *connection, Greeting greeting, int n, const char *const *argum
 /*
  * Give the last commands of the beginning.  Numbers of connections ascend until the
  * server is started again.  If ours is not the higher one, the one before is gone, and
- * its number may be that of somebody else.
+ * its number may be that of somebody else.  A user is named, so that even then it could
+ * only be a connection of his.
  */
 static void
 GreetAtLast(Connection *connection)
 {
+	const char *user = connection->user;
 	char		previous[24];
 
 	snprintf(previous, sizeof(previous), INT64_FORMAT, connection->previous);
 	if (connection->previous != 0 && connection->head.id > connection->previous)
-		Greet(connection, GREETING_OPTIONAL, 4, (const char *const[]){"CLIENT", "KILL", "ID", previous});
+		Greet(connection, GREETING_OPTIONAL, user == NULL ? 4 : 6,
+			  (const char *const[]){"CLIENT", "KILL", "ID", previous, "USER", user});
 	Greet(connection, GREETING_REQUIRED, 1, (const char *const[]){"PING"});
 }
 
@@ -434,6 +440,7 @@ Open(const RedisServer *server)
 	connection->context = context;
 	connection->timeout = server->timeout;
 	connection->previous = server->previous;
+	connection->user = server->user == NULL ? NULL : pstrdup(server->user);
 	connection->head.socket = -1;
 	initStringInfo(&connection->out);
 	GreetAtFirst(connection, server);

@@ -15,7 +15,7 @@
 #include "datatype/timestamp.h"
 
 /* Both libraries must have been built from the same sources. */
-#define REDIS_LIBRARY_VERSION 1
+#define REDIS_LIBRARY_VERSION 2
 #define REDIS_LIBRARY "dms_redis"
 #define REDIS_LIBRARY_FUNCTION "dms_redis_library"
 
@@ -53,6 +53,8 @@ typedef struct RedisConnection
 								 * does not */
 	uint64		asked;			/* commands that were given */
 	uint64		answered;		/* of them, those that have been done */
+	bool		ended;			/* by the server, which then does no more of
+								 * its commands */
 	Size		unsent;			/* bytes of commands */
 	int64		id;				/* what the server calls it; 0: not known */
 	char		problem[REDIS_PROBLEM]; /* of a connection that has failed */

@@ -18,6 +18,7 @@
 
 #include "admin/publisher.h"
 #include "base/compat.h"
+#include "base/faults.h"
 #include "common/hashfn.h"
 #include "document/redissettings.h"
 #include "engine/attempt.h"
@@ -87,13 +88,16 @@ Remember(int64 id)
 	LWLockRelease(WorkerShareGet()->lock);
 }
 
-/* Close the connection. */
+/*
+ * Close the connection.  If it has no commands on their way, it need not be remembered.
+ * One that was never ready is not the one that is: that may still have some.
+ */
 static void
 Close(void)
 {
 	if (connection == NULL)
 		return;
-	if (connection->asked == connection->answered)
+	if (slot->redis_client == connection->id && (connection->asked == connection->answered || connection->ended))
 		Remember(0);
 	library->close(connection);
 	connection = NULL;
@@ -179,7 +183,7 @@ Open(void)
 	const char *problem = NULL;
 
 	RedisSettingsServer(&server);
-	server.previous = slot->redis_client;
+	server.previous = FAULT_SKIP("redis_kill") ? 0 : slot->redis_client;
 	if (*RedisSettingsPasswordFile() != '\0')
 	{
 		problem = ReadPassword(password);
@@ -374,7 +378,8 @@ RedisTaskRun(const char *database pg_attribute_unused(), TaskOutcome *outcome pg
 	if (ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_OPERATOR_INTERVENTION)
 		ReThrowError(error);
 	/* Other messages might reveal what is in the store. */
-	Fail(library == NULL ? error->message : unpack_sql_state(error->sqlerrcode));
+	Fail(library == NULL ? error->message :
+		 psprintf("reading the store failed with SQLSTATE %s", unpack_sql_state(error->sqlerrcode)));
 }
 
 /* Send what was given.  Says when there is something to do again. */
