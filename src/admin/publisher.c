@@ -413,7 +413,7 @@ typedef struct Texts
 	text	  **bodies;
 } Texts;
 
-/* Make texts, for AttemptCatch(). */
+/* Make texts, for AttemptCatch().  One that is too long is not kept. */
 static bool
 MakeTexts(void *arg)
 {
@@ -430,6 +430,11 @@ MakeTexts(void *arg)
 			continue;
 		initStringInfo(&out);
 		texts->bodies[i] = ReconstituteValue(page, place++, &out);
+		if (VARSIZE_ANY_EXHDR(texts->bodies[i]) > LARGEST_VALUE)
+		{
+			pfree(out.data);
+			texts->bodies[i] = NULL;
+		}
 	}
 	return true;
 }
