@@ -248,7 +248,7 @@ install_root() {
 	# These files exist only if PostgreSQL was built with JIT.
 	cp -a "$dir"/*.bc "$root$dir/" 2>/dev/null
 	ln -s "$dir/bitcode" "$root$dir/bitcode"
-	rm -f "$root$dir/dms.so" "$root$("$PG_CONFIG" --sharedir)/extension/dms"[.-]*
+	rm -f "$root$dir/dms.so" "$root$dir/dms_redis.so" "$root$("$PG_CONFIG" --sharedir)/extension/dms"[.-]*
 	make_in "$(build_dir "$1")" $(build_flags "$1") install DESTDIR="$root" >/dev/null
 }
 
