@@ -6,10 +6,11 @@
         --channel dms-keys Ed-Fi:Student '$.studentUniqueId=604822'
 
 Prints the DocumentId and where it was found.  Without an identity, one is read from
-each line of the input.  The password of Redis, if there is one, is in REDIS_PASSWORD.
+each line of the input, where quotes keep values with blanks together.  The password of Redis, if there is one, is in REDIS_PASSWORD.
 """
 import argparse
 import os
+import shlex
 import sys
 import threading
 import time
@@ -83,7 +84,7 @@ class Lookup:
             return None
         try:
             return self.redis.ask(*command)
-        except (OSError, RedisError, ValueError):
+        except (OSError, RedisError):
             self.redis_from = time.monotonic() + self.pause
             return None
 
@@ -95,7 +96,7 @@ class Lookup:
         if known is not None:
             return known, "memory"
         value, place = self.ask("GET", key), "Redis"
-        if not value:
+        if not (value or "").isdigit():
             found, place = self.query(DOCUMENT_ID, referential_id), "store"
             if found is None:
                 return None, place          # what does not exist is not remembered
@@ -122,7 +123,7 @@ class Lookup:
                 self.memory.forget()
                 while True:
                     self.memory.forget(redis.receive()[2])
-            except (OSError, RedisError, ValueError, AttributeError, TypeError):
+            except (OSError, RedisError, ValueError, TypeError):
                 redis.close()
                 time.sleep(1)
 
@@ -139,9 +140,8 @@ def main():
     arguments = parser.parse_args()
     lookup = Lookup(arguments.store, arguments.redis, arguments.ttl, arguments.memory,
                     arguments.channel, password=os.environ.get("REDIS_PASSWORD"))
-    lines = sys.stdin if arguments.resource is None else [" ".join([arguments.resource, *arguments.identity])]
-    for line in lines:
-        resource, *identity = line.split()
+    asked = [[arguments.resource, *arguments.identity]] if arguments.resource else map(shlex.split, sys.stdin)
+    for resource, *identity in asked:
         found, place = lookup.resolve(*resource.split(":"), [part.split("=", 1) for part in identity])
         print("%s (%s)" % ("none" if found is None else found, place), flush=True)
 

@@ -98,9 +98,12 @@ class Publisher:
                 print("publish: %s" % (str(error).splitlines() or ["the connection was lost"])[0], file=sys.stderr, flush=True)
                 self.connection = None
                 time.sleep(interval)
-            except (OSError, RedisError) as error:
-                # An error of Redis may repeat keys and values, so only its first word is printed.
-                print("publish: Redis: %s" % (str(error).split() or ["it is gone"])[0], file=sys.stderr, flush=True)
+            except OSError as error:
+                print("publish: Redis: %s" % (error.strerror or error), file=sys.stderr, flush=True)
+                time.sleep(interval)
+            except RedisError as error:
+                # It may repeat keys and values, so only its first word is printed.
+                print("publish: Redis: %s" % (str(error).split() or ["an error"])[0], file=sys.stderr, flush=True)
                 time.sleep(interval)
 
 

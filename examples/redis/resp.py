@@ -13,6 +13,10 @@ class Redis:
 
     def __init__(self, url, password=None, timeout=1.0):
         self.url, self.password, self.timeout = urlsplit(url), password, timeout
+        if self.url.scheme not in ("redis", "unix"):
+            raise SystemExit("the URL of Redis begins with redis:// or unix://; there is no TLS")
+        if self.url.password is not None:
+            raise SystemExit("a password belongs into REDIS_PASSWORD, not into the URL")
         self.socket = self.file = None
 
     def connect(self):
@@ -75,9 +79,12 @@ class Redis:
                 self.connect()
             self.send(commands)
             return [self.receive() for _ in commands]
-        except (OSError, RedisError, ValueError):
+        except (OSError, RedisError):
             self.close()
             raise
+        except ValueError:
+            self.close()
+            raise RedisError("this is not Redis") from None
 
     def ask(self, *command):
         return self.pipeline([command])[0]

@@ -114,6 +114,34 @@ is(start_client("unix://$dir/redis.sock?db=2")->('mine'), "$id (store)", 'if Red
 $redis->kill('CONT');
 is(start_client("unix://$dir/nowhere")->('mine'), "$id (store)", 'or if it is not there');
 
+# What is given in a call, with a blank, and a value that is none.
+$node->safe_psql('postgres', q{SELECT post('classPeriods', period('with a blank'))});
+like(run_client("unix://$dir/redis.sock?db=2", 'Ed-Fi:ClassPeriod', '$.classPeriodName=with a blank', '$.schoolReference.schoolId=1'), qr/^\d+ \(store\)$/, 'an identity with a blank');
+$redis->ask('SELECT', 2);
+$redis->ask('SET', $_, 'garbage') foreach keys %{ $redis->values_of($prefix) };
+$redis->ask('SELECT', 0);
+is(start_client("unix://$dir/redis.sock?db=2")->('mine'), "$id (store)", 'a value that is no id is none');
+
+# Neither program sends anything where it would be seen, nor repeats a password.
+foreach my $program ([ 'client.py' ], [ 'publish.py', '--cursor', "$dir/none" ])
+{
+	my ($name, @options) = @$program;
+
+	foreach my $refused ([ 'rediss://localhost', 'there is no TLS' ], [ 'redis://me:hush@localhost', 'a password belongs into REDIS_PASSWORD' ])
+	{
+		my ($out, $err) = run_command([ $python, "$example/$name", $node->connstr('postgres'), $refused->[0], @options ]);
+
+		like($err, qr/$refused->[1]/, "$name refuses " . $refused->[0] =~ s/hush/.../r);
+		unlike($err, qr/hush/, 'and does not repeat it');
+	}
+}
+my ($said, $complaint) = ('', '');
+my $lonely = IPC::Run::start([ $python, "$example/publish.py", $node->connstr('postgres'), 'redis://127.0.0.1:1', '--cursor', "$dir/none" ], '>', \$said, '2>', \$complaint,
+	IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
+$lonely->pump until $complaint =~ /\n/;
+is(($complaint =~ /^(.*)$/m)[0], 'publish: Redis: Connection refused', 'the publisher says why it cannot reach Redis');
+$lonely->kill_kill(grace => 0);
+
 # It stores what it has read after the identity has changed: too late.
 is(run_python(qq{
 	import sys; sys.path.insert(0, "$example")
@@ -184,6 +212,12 @@ sub run_python
 
 	$program =~ s/^$indent//mg;
 	return (run_command([ $python, '-c', $program ]))[0] . "\n";
+}
+
+# Runs a client for one identity; returns what it prints.
+sub run_client
+{
+	return (run_command([ $python, "$example/client.py", $node->connstr('postgres'), @_ ]))[0];
 }
 
 # Starts a client; returns a function that asks it for a class period.
