@@ -49,9 +49,13 @@
 #include "verbs/changecursor.h"
 #include "verbs/write.h"
 
-/* Commands and bytes that are given in a step; it ends with the chunk that exceeds them. */
+/*
+ * Commands and bytes that are given in a step, and rows that are read; it ends with the
+ * chunk that exceeds them.  There may be many rows without a command.
+ */
 #define COMMANDS_AT_ONCE 1000
 #define BYTES_AT_ONCE (1024 * 1024)
+#define ROWS_AT_ONCE 5000
 
 /* Changes that are read together. */
 #define CHANGES_AT_ONCE 500
@@ -78,6 +82,7 @@ typedef struct Publisher
 	int			ttl;
 	const char *channel;
 	uint64		last_command;	/* after which the step ends */
+	int			rows;			/* that were read */
 	int64		changes;
 } Publisher;
 
@@ -495,13 +500,15 @@ MoveBehind(ChangePlace *place, int64 version, const Change *change)
 
 /* Read the next rows of a type behind the place.  Returns how many there are. */
 static int
-ReadChunk(const Publisher *publisher, Statement *statement, int32 type_id, int chunk)
+ReadChunk(Publisher *publisher, Statement *statement, int32 type_id, int chunk)
 {
 	const ChangePlace *place = &publisher->cursor.place;
 	Datum		values[] = {Int32GetDatum(type_id), Int64GetDatum(place->version), Int64GetDatum(place->document_id),
 	Int64GetDatum(place->etag), Int64GetDatum(chunk)};
+	int			n = (int) StatementRun(statement, values, NULL, true, 0);
 
-	return (int) StatementRun(statement, values, NULL, true, 0);
+	publisher->rows += n;
+	return n;
 }
 
 /* Give one chunk of deletes and changed keys.  Returns false if it was the last one of a type. */
@@ -550,7 +557,8 @@ PublishDocuments(Publisher *publisher, const ChangedType *type)
 static bool
 IsFull(const Publisher *publisher)
 {
-	return publisher->connection->asked >= publisher->last_command || publisher->connection->unsent >= BYTES_AT_ONCE;
+	return publisher->connection->asked >= publisher->last_command || publisher->connection->unsent >= BYTES_AT_ONCE ||
+		publisher->rows >= ROWS_AT_ONCE;
 }
 
 /* Give the changes of a type behind the place; returns false if the step ends before the last one. */

@@ -83,7 +83,19 @@ my ($after) = slurp_file("/proc/$worker/status") =~ /^RssAnon:\s+(\d+) kB/m;
 cmp_ok($after - $before, '<', 8192, 'and they take some memory at most');
 kill 'KILL', $taking->{pid};
 waitpid $taking->{pid}, 0;
-set(redis_timeout => '1s');
+
+# Changes without a command do not make a step long: the place is stored in between.
+my $places = sub { $node->safe_psql('postgres', q{SELECT n_tup_upd FROM pg_stat_user_tables WHERE relid = 'dms.changeconsumer'::regclass}) };
+my $cursor = sub { $node->safe_psql('postgres', q{SELECT Cursor FROM dms.ChangeConsumer WHERE Name = 'redis'}) };
+my ($stored, $place) = ($places->(), $cursor->());
+my $accepting = false_server('accepting', { id => 7 });
+set(redis_timeout => '1s', redis_kinds => 'uri', redis_url => "unix://$accepting->{path}");
+ok(wait_until(sub { $cursor->() =~ /:$/ && $cursor->() ne $place }), 'changes of documents that have no key in Redis are passed');
+cmp_ok($places->() - $stored, '>=', 2, 'in several steps');
+unlike(slurp_file("$accepting->{path}.log"), qr/SET/, 'and nothing is written');
+kill 'KILL', $accepting->{pid};
+waitpid $accepting->{pid}, 0;
+set(redis_kinds => 'refid');
 
 # --- a real one, which gets old commands late ---------------------------------------------
 
