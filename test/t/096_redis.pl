@@ -221,34 +221,63 @@ settled('with the real one again');
 
 # --- waiting ---------------------------------------------------------------------------------
 
-# Writers do not wait for Redis, whatever it does.
+# Writers do not wait for Redis, whatever it does.  Redis answers and hangs in turn, for some
+# writes each.  What counts is the time of a session without that in which it was ready and
+# got no processor, so it does not matter what else the machine does.
 {
-	my (%times, $rounds, $writes) = ();
+	my ($rounds, $turns, $writes) = $ENV{DMS_LONG} ? (5, 20, 100) : (3, 5, 50);
+	my $session = Dms::Session->new($node, 'school');
+	my $median = sub { my @sorted = sort { $a <=> $b } @_; $sorted[ $#sorted / 2 ] };
+	my (@ratios, @clock, %all);
 
-	($rounds, $writes) = $ENV{DMS_LONG} ? (5, 2000) : (3, 200);
+	$session->ask(q{
+		SET client_min_messages = warning;
+		CREATE PROCEDURE timed_writes(state text, turn integer, writes integer) LANGUAGE plpgsql AS $$
+		DECLARE
+			began timestamptz := clock_timestamp();
+			waited numeric := split_part(pg_read_file('/proc/self/schedstat'), ' ', 2)::numeric;
+			took numeric;
+		BEGIN
+			FOR i IN 1 .. writes LOOP
+				PERFORM post('students', student(state || i, 'Turn ' || turn));
+				COMMIT;
+			END LOOP;
+			waited := (split_part(pg_read_file('/proc/self/schedstat'), ' ', 2)::numeric - waited) / 1000;
+			took := 1000000 * extract(epoch FROM clock_timestamp() - began);
+			RAISE NOTICE 'times: % %', took - waited, took;
+		END $$;
+		SET client_min_messages = notice;
+	});
 	foreach my $round (1 .. $rounds)
 	{
-		foreach my $state (qw(up hanging))
+		my (%took, %clock);
+
+		foreach my $turn (1 .. $turns)
 		{
-			$redis->kill('STOP') if $state eq 'hanging';
-			push @{ $times{$state} }, $node->safe_psql('school', qq{
-				SET client_min_messages = warning;
-				CREATE TEMP TABLE clock AS SELECT clock_timestamp() AS began;
-				DO \$\$ BEGIN FOR i IN 1 .. $writes LOOP
-					PERFORM post('students', student('$state' || i, 'Round $round')); COMMIT;
-				END LOOP; END \$\$;
-				SELECT 1000 * extract(epoch FROM clock_timestamp() - began) / $writes FROM clock});
-			$redis->kill('CONT') if $state eq 'hanging';
+			foreach my $state ($turn % 2 ? qw(up hanging) : qw(hanging up))
+			{
+				$redis->kill('STOP') if $state eq 'hanging';
+				my $said = $session->ask("CALL timed_writes('$state', $round * 1000 + $turn, $writes);\n");
+				$redis->kill('CONT') if $state eq 'hanging';
+				my ($net, $gross) = $said =~ /times: ([\d.]+) ([\d.]+)/ or die "no times: $said";
+				push @{ $took{$state} }, $net;
+				push @{ $clock{$state} }, $gross;
+				push @{ $all{$state} }, $net / $writes / 1000;
+			}
 		}
+		push @ratios, $median->(@{ $took{hanging} }) / $median->(@{ $took{up} });
+		push @clock, $median->(@{ $clock{hanging} }) / $median->(@{ $clock{up} });
 	}
-	my %median = map { my @sorted = sort { $a <=> $b } @{ $times{$_} }; $_ => $sorted[ $#sorted / 2 ] } keys %times;
-	my $ratio = $median{hanging} / $median{up};
-	note(sprintf('a write takes %.3f ms while Redis answers, %.3f ms while it hangs: %.2f', $median{up}, $median{hanging}, $ratio));
+	my $ratio = $median->(@ratios);
+	note(sprintf('a write takes %.3f ms while Redis answers, %.3f ms while it hangs, and %.3f ms at most; ratios of %d rounds: %s; by the clock: %s',
+		$median->(@{ $all{up} }), $median->(@{ $all{hanging} }), max(@{ $all{hanging} }), $rounds,
+		map { join ' ', map { sprintf '%.2f', $_ } @$_ } \@ratios, \@clock));
 	is($node->safe_psql('school', qq{SELECT count(dms.resolve('ed-fi', 'students', json_build_object('studentUniqueId', 'hanging' || i)))
 		FROM generate_series(1, $writes) AS i}), $writes, 'all writes were done while Redis hung');
-	cmp_ok($median{hanging}, '<', 500, 'and none waited for it, whose timeout is a second');
+	cmp_ok(max(@{ $all{hanging} }), '<', 500, 'and none waited for it, whose timeout is a second');
 	cmp_ok($ratio, '>', 0.9, 'it is not faster') if $ENV{DMS_LONG};
 	cmp_ok($ratio, '<', 1.1, 'nor slower') if $ENV{DMS_LONG};
+	$session->finish;
 	settled('after hanging');
 }
 
@@ -278,7 +307,7 @@ ok(says('others have rights on the file with the password'), 'a file that others
 chmod 0600, $secret;
 $redis->ask('SELECT', 2);
 settled('by TCP, as a user with the rights that the page names');
-is($redis->ask('CLIENT', 'LIST') =~ /addr=127\.0\.0\.1:\d+ .*user=dms /, 1, 'it is that user');
+ok(wait_until(sub { write_mark(); $redis->ask('CLIENT', 'LIST') =~ /addr=127\.0\.0\.1:\d+ .*user=dms / }), 'it is that user');
 set(redis_url => "redis://nobody\@127.0.0.1:$port/2");
 ok(says('WRONGPASS'), 'a wrong user');
 append_to_file($secret, '') if unlink $secret;
