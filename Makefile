@@ -49,10 +49,11 @@ OBJS += $(addprefix src/schema/, \
 	modelbuild.o modelcheck.o modelgraph.o modelkeys.o modelset.o modeltables.o naming.o renames.o \
 	schemadiff.o searchindex.o)
 OBJS += $(addprefix src/document/, \
-	body.o bodyrules.o changes.o claimstart.o descriptoruris.o document.o documentcache.o edges.o \
-	flatten.o generatedid.o history.o historypurge.o idempotencykeys.o identity.o identityread.o \
-	idset.o jobs.o notices.o projection.o reconstitute.o redissettings.o references.o \
-	referentialids.o rows.o rowtables.o storedpage.o trackedchanges.o verify.o versiondiffs.o)
+	body.o bodyrules.o changes.o claimstart.o descriptoruris.o document.o documentcache.o \
+	documentkeys.o edges.o flatten.o generatedid.o history.o historypurge.o idempotencykeys.o \
+	identity.o identityread.o idset.o jobs.o notices.o projection.o reconstitute.o redissettings.o \
+	references.o referentialids.o rows.o rowtables.o storedpage.o trackedchanges.o verify.o \
+	versiondiffs.o)
 OBJS += $(addprefix src/cascade/, \
 	cascade.o cascadeequality.o claim.o closure.o edgesources.o futurenames.o identitylocks.o \
 	identityturns.o keychanges.o locks.o replaceids.o turnstile.o)
@@ -60,11 +61,11 @@ OBJS += $(addprefix src/graph/, \
 	accounts.o farends.o looks.o members.o movelock.o nodes.o parents.o recordkeys.o subtree.o \
 	uniquekeys.o unrelated.o walk.o)
 OBJS += $(addprefix src/verbs/, \
-	account.o attach.o batchkeys.o batchresolve.o changecursor.o changefeed.o changequery.o \
-	delete.o dependents.o diffs.o digests.o ends.o filter.o graphdiagram.o jobcalls.o jobrun.o \
-	latest.o precondition.o query.o querysql.o queryterms.o read.o readrights.o records.o relate.o \
-	related.o resolve.o restore.o search.o uniquevalues.o update.o updatebatch.o upsert.o \
-	versions.o violations.o write.o writeguard.o writeresult.o)
+	account.o attach.o batchkeys.o batchresolve.o changecursor.o changefeed.o changepage.o \
+	changequery.o delete.o dependents.o diffs.o digests.o ends.o filter.o graphdiagram.o jobcalls.o \
+	jobrun.o latest.o precondition.o query.o querysql.o queryterms.o read.o readids.o readrights.o \
+	records.o relate.o related.o resolve.o restore.o search.o uniquevalues.o update.o updatebatch.o \
+	upsert.o versions.o violations.o write.o writeguard.o writeresult.o)
 OBJS += $(addprefix src/request/, \
 	idempotency.o idempotencysql.o request.o requestanswer.o requestbody.o requestchanges.o \
 	requestdocument.o requestid.o requestparameters.o requestparse.o requestquery.o \

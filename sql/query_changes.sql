@@ -78,6 +78,35 @@ BEGIN
 END $$;
 SELECT scanned(format('SELECT count(*) FROM dms.query_documents(''ed-fi'', ''students'', ''{}'', 10, 0, NULL, %s, 4611686018427387904)', :first)) < 100 AS few;
 
+-- Documents that have changed again are where their last change is, on each page.
+SELECT count(dms.upsert_document('ed-fi', 'students', json_build_object('studentUniqueId', 'many' || n, 'firstName', 'O', 'lastSurname', 'N', 'birthDate', '2014-02-03')))
+FROM generate_series(1, 450) AS n;
+SELECT count(put('many' || n % 5 + 1, 'P' || n)) FROM generate_series(1, 20) AS n;
+DO $$
+BEGIN
+	FOR n IN 1..40 LOOP
+		PERFORM put('many' || 7 - n % 7, 'Q' || n);
+		COMMIT;
+	END LOOP;
+END $$;
+DELETE FROM dms.Document WHERE DocumentId IN (SELECT DocumentId FROM edfi.Student WHERE StudentUniqueId IN ('many6', 'many460'));
+CREATE FUNCTION joined(page_limit int, page_offset bigint, low bigint, high bigint) RETURNS text LANGUAGE sql STABLE AS $$
+	SELECT string_agg(id, ' ' ORDER BY version, document)
+	FROM (SELECT s.StudentUniqueId, j.ChangeVersion, j.DocumentId FROM dms.DocumentChange AS j
+		JOIN dms.Document AS d USING (DocumentId, Etag) JOIN edfi.Student AS s USING (DocumentId)
+		WHERE j.ChangeVersion BETWEEN low AND high
+		ORDER BY j.ChangeVersion, j.DocumentId LIMIT page_limit OFFSET page_offset) AS page (id, version, document)
+$$;
+SELECT count(*) AS pages, count(*) FILTER (WHERE ids('{}', l, o, low, high) IS NOT DISTINCT FROM joined(l, o, low, high)) AS same
+FROM unnest('{1,2,7,50,1000}'::int[]) AS l, unnest('{0,1,2,6,49,50,53,470,503,504}'::bigint[]) AS o,
+	(VALUES (0, 4611686018427387904), (:three, dms.current_change_version() - 20), (:four, :five)) AS r (low, high);
+SELECT page_limit, (SELECT string_agg(document ->> 'studentUniqueId', ' ' ORDER BY n) = joined(page_limit, 0, :two, 4611686018427387904)
+	FROM dms.changed_documents('ed-fi', 'students', :two, 4611686018427387904, page_limit) WITH ORDINALITY AS c (version, id, uuid, etag, document, n)) AS same
+FROM unnest('{1,2,7,50,1000}'::int[]) AS page_limit;
+SELECT count(*) AS documents, bool_and(j.Etag IS NOT NULL AND d.Etag = c.etag AND d.DocumentUuid = c.document_uuid) AS right
+FROM dms.changed_documents('ed-fi', 'students', page_limit => 1000) AS c JOIN dms.Document AS d ON d.DocumentId = c.document_id
+LEFT JOIN dms.DocumentChange AS j ON (j.ChangeVersion, j.DocumentId, j.Etag) = (c.change_version, c.document_id, c.etag);
+
 -- Without numbers there is no answer.
 SELECT dms.set_change_tracking(false);
 SELECT dms.count_documents('ed-fi', 'students', '{}', 0);

@@ -134,6 +134,12 @@ SELECT status FROM (VALUES ('gradeLevelDescriptors', '{"namespace": "uri://ed-fi
 SELECT status FROM dms.handle_request('DELETE', '/ed-fi/studentSchoolAssociations/' || id('edfi.StudentSchoolAssociation', 'true'));
 SELECT keys('/ed-fi/studentSchoolAssociations/deletes');
 
+-- The id is the one of the address of the document.
+SELECT headers ->> 'Location' AS location FROM dms.handle_request('POST', '/ed-fi/schools', '{}',
+	'{"schoolId": 3, "nameOfInstitution": "U", "gradeLevels": [{"gradeLevelDescriptor": "uri://ed-fi.org/GradeLevelDescriptor#Tenth Grade"}]}') \gset
+SELECT status FROM dms.handle_request('DELETE', '/ed-fi/schools/' || id('edfi.School', 'SchoolId = 3'));
+SELECT i -> 'keyValues', right(:'location', 36) = i ->> 'id' AS same FROM json_array_elements((dms.handle_request('GET', '/ed-fi/schools/deletes')).body) AS i;
+
 --
 -- Changed keys
 --
@@ -208,6 +214,61 @@ SET ROLE regress_request_changes;
 SELECT p, status, headers ->> 'Total-Count', body FROM unnest('{/ed-fi/students/deletes,/ed-fi/students/keyChanges,/ed-fi/students}'::text[]) AS p, dms.handle_request('GET', p || '?totalCount=true&minChangeVersion=1');
 RESET ROLE;
 ALTER TABLE edfi.Student DISABLE ROW LEVEL SECURITY;
+-- Nor by any function or request, if the document is there, has another key, or is gone.
+SELECT next_cursor AS start FROM dms.read_changes(with_documents => false) WHERE kind = 'end' \gset
+SELECT status FROM unnest('{secret one,secret gone,open}'::text[]) AS name, dms.handle_request('POST', '/ed-fi/classPeriods', '{}',
+	json_build_object('classPeriodName', name, 'schoolReference', json_build_object('schoolId', 1))::text);
+SELECT next_cursor AS middle FROM dms.read_changes(:'start', 10, false) WHERE kind = 'end' \gset
+SELECT rename_period('secret one', 'secret two');
+SELECT status FROM dms.handle_request('DELETE', '/ed-fi/classPeriods/' || id('edfi.ClassPeriod', 'ClassPeriodName = ''secret gone'''));
+CREATE TABLE asked (n serial, name text, statement text);
+INSERT INTO asked (name, statement) VALUES ('feed', 'dms.read_changes()'),
+	('feed after a cursor', format('dms.read_changes(%L)', :'start')),
+	('feed without documents', format('dms.read_changes(%L, with_documents => false)', :'middle')),
+	('tables', 'dms.TrackedChange'),
+	('changed documents', 'dms.changed_documents(''ed-fi'', ''classPeriods'')'),
+	('changed documents, page', 'dms.changed_documents(''ed-fi'', ''classPeriods'', after_version => 1, after_document_id => 1)'),
+	('deleted documents', 'dms.deleted_documents(''ed-fi'', ''classPeriods'')'),
+	('changed keys', 'dms.changed_keys(''ed-fi'', ''classPeriods'')'),
+	('query from a number', 'dms.query_documents(''ed-fi'', ''classPeriods'', min_change_version => 1)'),
+	('query up to a number', 'dms.query_documents(''ed-fi'', ''classPeriods'', max_change_version => 4611686018427387904)'),
+	('query with a filter', 'dms.query_documents(''ed-fi'', ''classPeriods'', ''{"schoolId": 1}'', 25, 0, NULL, 1, 4611686018427387904)');
+INSERT INTO asked (name, statement) SELECT 'GET ' || path, format('dms.handle_request(''GET'', %L)', '/ed-fi/classPeriods' || path)
+FROM unnest('{/deletes,/keyChanges,?minChangeVersion=1,?maxChangeVersion=4611686018427387904,?minChangeVersion=1&maxChangeVersion=4611686018427387904&schoolId=1,?totalCount=true}'::text[]) AS path;
+CREATE FUNCTION names_it(asked text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	told text;
+BEGIN
+	EXECUTE format('SELECT string_agg(q::text, '' '') FROM %s AS q', asked) INTO told;
+	RETURN coalesce(told LIKE '%secret%', false);
+EXCEPTION WHEN insufficient_privilege THEN
+	RETURN 'refused';
+END $$;
+CREATE FUNCTION counted() RETURNS text LANGUAGE sql AS $$
+	SELECT concat_ws(' ', dms.count_documents('ed-fi', 'classPeriods', '{}', 1), dms.count_documents('ed-fi', 'classPeriods', '{}', NULL, 4611686018427387904),
+		(SELECT sum(documents) FROM dms.document_digests('ed-fi', 'classPeriods')),
+		(SELECT string_agg(headers ->> 'Total-Count', ' ' ORDER BY path) FROM unnest('{/deletes,/keyChanges,?minChangeVersion=1}'::text[]) AS path,
+			dms.handle_request('GET', '/ed-fi/classPeriods' || path || CASE WHEN path LIKE '?%' THEN '&' ELSE '?' END || 'totalCount=true')))
+$$;
+CREATE TABLE open AS SELECT n, name, names_it(statement) AS to_all FROM asked;
+SELECT counted();
+GRANT SELECT ON asked, open TO regress_request_changes;
+CREATE POLICY visible ON edfi.ClassPeriod USING (ClassPeriodName NOT LIKE 'secret%');
+ALTER TABLE edfi.ClassPeriod ENABLE ROW LEVEL SECURITY;
+SET ROLE regress_request_changes;
+SELECT name, to_all, names_it(statement) AS to_a_reader FROM asked JOIN open USING (n, name) ORDER BY n;
+SELECT counted();
+RESET ROLE;
+-- A policy on dms.Document hides them, too.
+ALTER TABLE edfi.ClassPeriod DISABLE ROW LEVEL SECURITY;
+CREATE POLICY visible ON dms.Document USING (ResourceName <> 'ClassPeriod');
+ALTER TABLE dms.Document ENABLE ROW LEVEL SECURITY;
+SET ROLE regress_request_changes;
+SELECT name, names_it(statement) AS to_a_reader FROM asked ORDER BY n;
+SELECT counted();
+RESET ROLE;
+ALTER TABLE dms.Document DISABLE ROW LEVEL SECURITY;
+DROP POLICY visible ON dms.Document;
 
 --
 -- Switched off, and purged

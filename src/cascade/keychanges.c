@@ -34,14 +34,14 @@ PartsOf(const ClosureType *type)
 	return (type->n + DOCUMENTS_AT_ONCE - 1) / DOCUMENTS_AT_ONCE;
 }
 
-/* Read the keys of one part of the documents of a type. */
+/* Read the keys of one part of the documents of a type, and their ReferentialIds if they are asked for. */
 static DocumentKey *
-ReadPart(Resource *resource, const ClosureType *type, int part, int *n)
+ReadPart(Resource *resource, const ClosureType *type, int part, bool with_ids, int *n)
 {
 	int			first = part * DOCUMENTS_AT_ONCE;
 
 	CHECK_FOR_INTERRUPTS();
-	return TrackedChangesReadKeys(resource, type->ids + first, Min(DOCUMENTS_AT_ONCE, type->n - first), n);
+	return DocumentKeysRead(resource, type->ids + first, Min(DOCUMENTS_AT_ONCE, type->n - first), with_ids, n);
 }
 
 /* Read the keys of all documents of a type. */
@@ -57,7 +57,7 @@ ReadType(const ClosureType *type, KeyChanges *next)
 	changes->nkeys = palloc(sizeof(int) * Max(nparts, 1));
 	changes->next = next;
 	for (int i = 0; i < nparts; i++)
-		changes->keys[i] = ReadPart(resource, type, i, &changes->nkeys[i]);
+		changes->keys[i] = ReadPart(resource, type, i, true, &changes->nkeys[i]);
 	return changes;
 }
 
@@ -80,7 +80,7 @@ typedef void (*KeyCompare) (Resource *resource, const DocumentKey *before, int n
 
 /* Read all keys again, and record what has changed. */
 static void
-CompareAll(KeyChanges *changes, KeyCompare compare)
+CompareAll(KeyChanges *changes, bool with_ids, KeyCompare compare)
 {
 	for (; changes != NULL; changes = changes->next)
 	{
@@ -93,7 +93,7 @@ CompareAll(KeyChanges *changes, KeyCompare compare)
 			DocumentKey *keys;
 
 			SessionBeginPart();
-			keys = ReadPart(resource, changes->type, i, &n);
+			keys = ReadPart(resource, changes->type, i, with_ids, &n);
 			compare(resource, changes->keys[i], changes->nkeys[i], keys, n);
 			SessionEndPart();
 		}
@@ -104,7 +104,7 @@ CompareAll(KeyChanges *changes, KeyCompare compare)
 void
 KeyChangesEnd(KeyChanges *changes)
 {
-	CompareAll(changes, TrackedChangesNoteKeys);
+	CompareAll(changes, false, TrackedChangesNoteKeys);
 }
 
 /*
@@ -114,5 +114,5 @@ KeyChangesEnd(KeyChanges *changes)
 void
 KeyChangesRecomputed(KeyChanges *changes)
 {
-	CompareAll(changes, TrackedChangesNoteRecomputed);
+	CompareAll(changes, true, TrackedChangesNoteRecomputed);
 }

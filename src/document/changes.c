@@ -400,6 +400,43 @@ ChangesNoteAll(ChangedDocument *documents, int n)
 	KeyWriteInsert(&changes, n, FillRow, &new_changes);
 }
 
+static const Oid read_types[] = {INT4OID, INT8OID, INT8OID, INT8OID, INT8OID, INT4OID};
+static Statement read_changes =
+{
+	.sql = "SELECT j.ChangeVersion, j.DocumentId, j.Etag FROM dms.DocumentChange AS j"
+	" WHERE j.ResourceTypeId OPERATOR(pg_catalog.=) $1"
+	" AND ROW (j.ChangeVersion, j.DocumentId, j.Etag) OPERATOR(pg_catalog.>) ROW ($2, $3, $4)"
+	" AND j.ChangeVersion OPERATOR(pg_catalog.<=) $5"
+	" ORDER BY j.ChangeVersion, j.DocumentId, j.Etag LIMIT $6",
+	.nargs = lengthof(read_types),
+	.argtypes = read_types,
+	.ordered = true,
+};
+
+/*
+ * Read the rows of a resource after a place and up to a number, in the order of changes
+ * and in the active snapshot.  Documents are not joined, which would cost as much as to
+ * read them: so there are rows of etags that they have no longer, and of documents that
+ * are gone.
+ */
+NotedChange *
+ChangesRead(int32 type_id, const NotedChange *after, int64 max, int limit, int *n)
+{
+	Datum		values[] = {Int32GetDatum(type_id), Int64GetDatum(after->version), Int64GetDatum(after->document_id),
+		Int64GetDatum(after->etag), Int64GetDatum(max), Int32GetDatum(limit)
+	};
+	NotedChange *rows;
+
+	*n = (int) StatementRun(&read_changes, values, NULL, true, 0);
+	rows = palloc_extended(sizeof(NotedChange) * Max(*n, 1), MCXT_ALLOC_HUGE);
+	for (int i = 0; i < *n; i++)
+		rows[i] = (NotedChange)
+	{
+		ResultInt64(i, 1), ResultInt64(i, 2), ResultInt64(i, 3)
+	};
+	return rows;
+}
+
 /* Record the present etags of all documents, as changes of this transaction; returns their number. */
 int64
 ChangesFill(void)

@@ -20,6 +20,14 @@ typedef struct ChangedDocument
 								 * meanwhile */
 } ChangedDocument;
 
+/* A row of the journal, but for its resource. */
+typedef struct NotedChange
+{
+	int64		version;
+	int64		document_id;
+	int64		etag;
+} NotedChange;
+
 extern void ChangesInit(void);
 extern bool ChangesAreTracked(void);
 extern bool ChangesAreForeign(void);
@@ -30,6 +38,7 @@ extern void ChangesTellTrigger(void);
 extern void ChangesRunRecorded(void (*run) (void *arg), void *arg);
 extern void ChangesNote(int32 type_id, int64 document_id, int64 etag);
 extern void ChangesNoteAll(ChangedDocument *documents, int n);
+extern NotedChange *ChangesRead(int32 type_id, const NotedChange *after, int64 max, int limit, int *n);
 extern int64 ChangesHighest(void);
 extern int64 ChangesLastEtag(const pg_uuid_t *uuid);
 extern int64 ChangesHighestSeen(void);

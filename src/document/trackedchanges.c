@@ -48,114 +48,6 @@ static KeyedTable tracked_changes =
 	.schema = "dms",.name = "trackedchange", KEYED_COLUMNS(tracked_columns, tracked_types),.nkeys = 2
 };
 
-/* Append a join with the ReferentialIds that documents have under a name. */
-static void
-AppendIdentity(StringInfo sql, const char *alias, const char *project, const char *resource)
-{
-	appendStringInfo(sql, " LEFT JOIN dms.ReferentialIdentity AS %s ON %s.DocumentId OPERATOR(pg_catalog.=) k.documentid"
-					 " AND %s.ProjectName OPERATOR(pg_catalog.=) %s AND %s.ResourceName OPERATOR(pg_catalog.=) %s",
-					 alias, alias, alias, quote_literal_cstr(project), alias, quote_literal_cstr(resource));
-}
-
-/* Returns the statement that reads the keys of given documents of a resource. */
-static Statement *
-KeysStatement(Resource *resource)
-{
-	static const Oid types[] = {INT8ARRAYOID};
-	const ResourceModel *model = resource->model;
-	Statement  *statement = &resource->keys;
-	StringInfoData sql;
-
-	if (statement->sql != NULL)
-		return statement;
-	initStringInfo(&sql);
-	appendStringInfo(&sql, "SELECT k.documentid, k.key::pg_catalog.text, p.ReferentialId, %s"
-					 " FROM (%s WHERE j0.documentid OPERATOR(pg_catalog.=) ANY ($1)) AS k (documentid, key)",
-					 model->superclass_resource ? "a.ReferentialId" : "NULL::pg_catalog.uuid", KeyQuerySql(model));
-	AppendIdentity(&sql, "p", model->project, model->resource);
-	if (model->superclass_resource)
-		AppendIdentity(&sql, "a", model->superclass_project, model->superclass_resource);
-	statement->nargs = 1;
-	statement->argtypes = types;
-	statement->sql = MemoryContextStrdup(resource->context, sql.data);
-	return statement;
-}
-
-/* Order keys by their documents. */
-static int
-CompareKeys(const void *a, const void *b)
-{
-	const DocumentKey *left = a;
-	const DocumentKey *right = b;
-
-	return left->document_id < right->document_id ? -1 : left->document_id > right->document_id;
-}
-
-/* Read the keys of documents of a resource in a new snapshot, in ascending order of the documents. */
-DocumentKey *
-TrackedChangesReadKeys(Resource *resource, const int64 *ids, int n, int *found)
-{
-	static const Oid types[] = {INT8OID, TEXTOID, UUIDOID, UUIDOID};
-	Datum		values[] = {DatumInt8Array(n, ids)};
-	DocumentKey *keys;
-	bool		isnull;
-
-	SnapshotBegin();
-	*found = (int) StatementRead(KeysStatement(resource), values, 0);
-	SnapshotEnd();
-	ResultExpect(types);
-	keys = palloc_extended(sizeof(DocumentKey) * Max(*found, 1), MCXT_ALLOC_HUGE);
-	for (int i = 0; i < *found; i++)
-	{
-		Datum		value;
-
-		keys[i].document_id = ResultInt64(i, 1);
-		value = ResultDatum(i, 2, &isnull);
-		if (isnull)
-			ResultRefuse("NULL where there must be a value");
-		keys[i].key = DatumGetTextPCopy(value);
-		value = ResultDatum(i, 3, &isnull);
-		keys[i].has_primary = !isnull;
-		if (!isnull)
-			keys[i].primary = *DatumGetUUIDP(value);
-		value = ResultDatum(i, 4, &isnull);
-		keys[i].has_alias = !isnull;
-		if (!isnull)
-			keys[i].alias = *DatumGetUUIDP(value);
-	}
-	ResultFree();
-	qsort(keys, *found, sizeof(DocumentKey), CompareKeys);
-	return keys;
-}
-
-/* Returns the key of a document among some; NULL if it is not there. */
-static const DocumentKey *
-FindKey(const DocumentKey *keys, int n, int64 document_id)
-{
-	DocumentKey wanted = {.document_id = document_id};
-
-	return bsearch(&wanted, keys, n, sizeof(DocumentKey), CompareKeys);
-}
-
-/* Returns true if two keys are the same. */
-static bool
-IsSame(const DocumentKey *left, const DocumentKey *right)
-{
-	Size		size = VARSIZE_ANY_EXHDR(left->key);
-
-	return size == VARSIZE_ANY_EXHDR(right->key) &&
-		memcmp(VARDATA_ANY(left->key), VARDATA_ANY(right->key), size) == 0;
-}
-
-/* Returns true if the ReferentialIds that belong to two keys are the same. */
-static bool
-HasSameIds(const DocumentKey *left, const DocumentKey *right)
-{
-	return left->has_primary == right->has_primary && left->has_alias == right->has_alias &&
-		(!left->has_primary || memcmp(&left->primary, &right->primary, UUID_LEN) == 0) &&
-		(!left->has_alias || memcmp(&left->alias, &right->alias, UUID_LEN) == 0);
-}
-
 /* Write rows, and forget them. */
 static void
 WriteRows(StoredRows *rows)
@@ -215,8 +107,8 @@ RecordChanged(Resource *resource, const int64 *ids, int n, const DocumentKey *be
 
 		CHECK_FOR_INTERRUPTS();
 		DocumentHeaderFromRow(StoredRowValues(&headers, i), &header);
-		AddRow(&rows, &header, resource->type_id, version, FindKey(before, nbefore, header.document_id),
-			   FindKey(after, nafter, header.document_id), known);
+		AddRow(&rows, &header, resource->type_id, version, DocumentKeyFind(before, nbefore, header.document_id),
+			   DocumentKeyFind(after, nafter, header.document_id), known);
 		if (rows.nrows == ROWS_AT_ONCE)
 			WriteRows(&rows);
 	}
@@ -236,9 +128,9 @@ TrackedChangesNoteKeys(Resource *resource, const DocumentKey *before, int nbefor
 
 	for (int i = 0; i < nafter; i++)
 	{
-		const DocumentKey *old = FindKey(before, nbefore, after[i].document_id);
+		const DocumentKey *old = DocumentKeyFind(before, nbefore, after[i].document_id);
 
-		if (old != NULL && !IsSame(old, &after[i]))
+		if (old != NULL && !DocumentKeyIsSame(old, &after[i]))
 			ids[n++] = after[i].document_id;
 	}
 	RecordChanged(resource, ids, n, before, nbefore, after, nafter, true);
@@ -259,9 +151,9 @@ TrackedChangesNoteRecomputed(Resource *resource, const DocumentKey *before, int 
 
 	for (int i = 0; i < nafter; i++)
 	{
-		const DocumentKey *old = FindKey(before, nbefore, after[i].document_id);
+		const DocumentKey *old = DocumentKeyFind(before, nbefore, after[i].document_id);
 
-		if (old != NULL && !HasSameIds(old, &after[i]))
+		if (old != NULL && !DocumentKeyHasSameIds(old, &after[i]))
 			ids[n++] = after[i].document_id;
 	}
 	if (n == 0)
@@ -284,7 +176,7 @@ TrackedChangesNoteDelete(Resource *resource, const DocumentHeader *header)
 	DocumentKey *key;
 	int			n;
 
-	key = TrackedChangesReadKeys(resource, &id, 1, &n);
+	key = DocumentKeysRead(resource, &id, 1, true, &n);
 	if (n != 1)
 		return false;
 	StoredRowsInit(&rows, lengthof(tracked_columns), 1);

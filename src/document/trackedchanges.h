@@ -8,21 +8,9 @@
 #include "postgres.h"
 
 #include "document/document.h"
+#include "document/documentkeys.h"
 #include "model/modelcache.h"
-#include "utils/uuid.h"
 
-/* The key of a document, and its ReferentialIds. */
-typedef struct DocumentKey
-{
-	int64		document_id;
-	text	   *key;
-	bool		has_primary;
-	bool		has_alias;
-	pg_uuid_t	primary;
-	pg_uuid_t	alias;
-} DocumentKey;
-
-extern DocumentKey *TrackedChangesReadKeys(Resource *resource, const int64 *ids, int n, int *found);
 extern void TrackedChangesNoteKeys(Resource *resource, const DocumentKey *before, int nbefore,
 								   const DocumentKey *after, int nafter);
 extern void TrackedChangesNoteRecomputed(Resource *resource, const DocumentKey *before, int nbefore,

@@ -7,8 +7,9 @@
  * query fields, so that they are the same as in filters, and the values are written as
  * in documents.
  *
- * The same statement is used by the library and by the trigger on dms.Document, which
- * must work without the library.  So equal keys are equal texts.
+ * The trigger on dms.Document, which must work without the library, uses such a
+ * statement.  The library reads keys without one (documentkeys.c), and writes the same
+ * texts: the names are made here for both.  So equal keys are equal texts.
  */
 #include "postgres.h"
 
@@ -90,18 +91,52 @@ KeyQueryText(const char *column, ValueType type)
 	return psprintf("(pg_catalog.to_json(%s) OPERATOR(pg_catalog.#>>) '{}')", ColumnToWrite(column, type));
 }
 
-/* Append a member of the key. */
-static void
-AppendMember(StringInfo sql, bool first, const char *name, const char *column, ValueType type)
+/*
+ * Returns what precedes the value of a member in the text of a key, with the brace or comma;
+ * NULL if the name is.
+ */
+static char *
+MemberStart(bool first, const char *name)
 {
-	StringInfoData literal;
+	StringInfoData out;
 
-	initStringInfo(&literal);
-	appendStringInfoChar(&literal, first ? '{' : ',');
-	JsonWriteString(&literal, name, strlen(name));
-	appendStringInfoChar(&literal, ':');
+	if (name == NULL)
+		return NULL;
+	initStringInfo(&out);
+	appendStringInfoChar(&out, first ? '{' : ',');
+	JsonWriteString(&out, name, strlen(name));
+	appendStringInfoChar(&out, ':');
+	return out.data;
+}
+
+/*
+ * Returns what precedes each value of the identity in the text of a key; NULL for those
+ * that are not part of it.  The identity of a descriptor is in two columns, which are
+ * called what KEY_NAMESPACE and KEY_CODE_VALUE say.
+ */
+char	  **
+KeyQueryMembers(const ResourceModel *model)
+{
+	int			nvalues = model->kind == RESOURCE_DESCRIPTOR ? KEY_DESCRIPTOR_MEMBERS : model->projections[0].nvalues;
+	char	  **members = palloc(sizeof(char *) * Max(nvalues, 1));
+
+	if (model->kind == RESOURCE_DESCRIPTOR)
+	{
+		members[KEY_NAMESPACE] = MemberStart(true, "namespace");
+		members[KEY_CODE_VALUE] = MemberStart(false, "codeValue");
+		return members;
+	}
+	for (int i = 0; i < nvalues; i++)
+		members[i] = MemberStart(i == 0, NameOf(model, i));
+	return members;
+}
+
+/* Append a member of the key, with what precedes its value. */
+static void
+AppendMember(StringInfo sql, const char *start, const char *column, ValueType type)
+{
 	appendStringInfo(sql, "%s, COALESCE(pg_catalog.to_json(%s)::pg_catalog.text, 'null'), ",
-					 quote_literal_cstr(literal.data), ColumnToWrite(column, type));
+					 quote_literal_cstr(start), ColumnToWrite(column, type));
 }
 
 /*
@@ -112,25 +147,24 @@ char *
 KeyQuerySql(const ResourceModel *model)
 {
 	const ProjectionModel *projection = &model->projections[0];
+	char	  **members = KeyQueryMembers(model);
 	StringInfoData sql;
 
 	initStringInfo(&sql);
 	appendStringInfoString(&sql, "SELECT j0.documentid, pg_catalog.concat(");
 	if (model->kind == RESOURCE_DESCRIPTOR)
 	{
-		AppendMember(&sql, true, "namespace", "j0.namespace", VALUE_TEXT);
-		AppendMember(&sql, false, "codeValue", "j0.codevalue", VALUE_TEXT);
+		AppendMember(&sql, members[KEY_NAMESPACE], "j0.namespace", VALUE_TEXT);
+		AppendMember(&sql, members[KEY_CODE_VALUE], "j0.codevalue", VALUE_TEXT);
 		appendStringInfoString(&sql, "'}')::pg_catalog.json FROM dms.descriptor AS j0");
 		return sql.data;
 	}
 	for (int i = 0; i < projection->nvalues; i++)
 	{
 		const ProjectedModel *value = &projection->values[i];
-		const char *name = NameOf(model, i);
 
-		if (name != NULL)
-			AppendMember(&sql, i == 0, name, psprintf("j%d.%s", value->join, quote_identifier(value->column)),
-						 value->type);
+		if (members[i] != NULL)
+			AppendMember(&sql, members[i], psprintf("j%d.%s", value->join, quote_identifier(value->column)), value->type);
 	}
 	appendStringInfoString(&sql, "'}')::pg_catalog.json");
 	KeyQueryAppendFrom(&sql, projection);

@@ -69,7 +69,6 @@ ForgetPlans(Resource *resource)
 		StatementForget(&resource->equalities[i]);
 	for (int i = 0; i < RESOURCE_QUERIES; i++)
 		StatementForget(&resource->queries[i]);
-	StatementForget(&resource->keys);
 	StatementForget(&resource->clear);
 	StatementForget(&resource->verify);
 }

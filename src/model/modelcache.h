@@ -30,7 +30,7 @@ typedef struct Resource
 	struct JoinScan **joins;	/* the same, for reads without a statement */
 	Statement  *equalities;		/* documents that break a constraint, as
 								 * model->equalities */
-	Statement	keys;			/* keys and ReferentialIds of documents */
+	char	  **key_members;	/* see KeyQueryMembers(); NULL at first */
 	Statement	clear;			/* as the delete trigger; checked, never run */
 	Statement	verify;			/* edges that differ from the columns */
 	Statement	queries[RESOURCE_QUERIES];

@@ -13,12 +13,9 @@
 #include "postgres.h"
 
 #include "base/faults.h"
-#include "base/ids.h"
 #include "base/report.h"
 #include "catalog/pg_type.h"
 #include "document/changes.h"
-#include "document/reconstitute.h"
-#include "document/storedpage.h"
 #include "engine/coresql.h"
 #include "engine/result.h"
 #include "engine/session.h"
@@ -27,8 +24,8 @@
 #include "engine/storerow.h"
 #include "fmgr.h"
 #include "funcapi.h"
-#include "miscadmin.h"
 #include "utils/builtins.h"
+#include "verbs/changepage.h"
 #include "verbs/changequery.h"
 #include "verbs/read.h"
 #include "verbs/readrights.h"
@@ -119,24 +116,6 @@ static Statement find_keys_by_number =
 	.argtypes = window_types,
 };
 #endif
-
-/*
- * The journal of a resource in the order of changes.  Rows that are superseded are left
- * out when the documents are read: to join them here would cost as much as to read.
- */
-static const Oid page_types[] = {INT4OID, INT8OID, INT8OID, INT8OID, INT8OID, INT8OID};
-
-static Statement find_changed =
-{
-	.sql = "SELECT j.ChangeVersion, j.DocumentId, j.Etag FROM dms.DocumentChange AS j"
-	" WHERE j.ResourceTypeId OPERATOR(pg_catalog.=) $1"
-	" AND ROW (j.ChangeVersion, j.DocumentId, j.Etag) OPERATOR(pg_catalog.>) ROW ($2, $3, $4)"
-	" AND j.ChangeVersion OPERATOR(pg_catalog.<=) $5"
-	" ORDER BY j.ChangeVersion, j.DocumentId, j.Etag LIMIT $6",
-	.nargs = lengthof(page_types),
-	.argtypes = page_types,
-	.ordered = true,
-};
 
 /* --- rights --------------------------------------------------------------- */
 
@@ -329,124 +308,17 @@ TakeWindow(FunctionCallInfo fcinfo, ChangePage *window)
 	return resource;
 }
 
-/* A row of the journal, and the document if it still has that etag. */
-typedef struct ChangedDocumentRow
-{
-	int64		version;
-	int64		document_id;
-	int64		etag;
-	bool		found;
-	pg_uuid_t	uuid;
-	text	   *body;
-} ChangedDocumentRow;
-
-/* Order rows by document, and by etag. */
-static int
-CompareEtags(const void *a, const void *b)
-{
-	const ChangedDocumentRow *left = *(const ChangedDocumentRow *const *) a;
-	const ChangedDocumentRow *right = *(const ChangedDocumentRow *const *) b;
-
-	if (left->document_id != right->document_id)
-		return left->document_id < right->document_id ? -1 : 1;
-	return left->etag < right->etag ? -1 : left->etag > right->etag;
-}
-
-/* The same, with the latest change first. */
-static int
-CompareRows(const void *a, const void *b)
-{
-	const ChangedDocumentRow *left = *(const ChangedDocumentRow *const *) a;
-	const ChangedDocumentRow *right = *(const ChangedDocumentRow *const *) b;
-	int			order = CompareEtags(a, b);
-
-	return order != 0 ? order : left->version > right->version ? -1 : left->version < right->version;
-}
-
-/* Find the next rows of the journal after a place; returns how many there are. */
-static int
-FindChanged(const Resource *resource, const ChangedDocumentRow *after, int64 max, int64 limit,
-			ChangedDocumentRow **rows)
-{
-	Datum		values[] = {Int32GetDatum(resource->type_id), Int64GetDatum(after->version),
-		Int64GetDatum(after->document_id), Int64GetDatum(after->etag), Int64GetDatum(max), Int64GetDatum(limit)
-	};
-	int			n = (int) StatementRun(&find_changed, values, NULL, true, 0);
-
-	*rows = palloc0(sizeof(ChangedDocumentRow) * Max(n, 1));
-	for (int i = 0; i < n; i++)
-	{
-		(*rows)[i].version = ResultInt64(i, 1);
-		(*rows)[i].document_id = ResultInt64(i, 2);
-		(*rows)[i].etag = ResultInt64(i, 3);
-	}
-	return n;
-}
-
-/*
- * Take a document into the row of its etag, unless it has changed again.  One that the
- * journal has twice with its etag, because a repair has noted it again, is found at its
- * latest change.
- */
-static void
-TakeDocument(StoredPage *page, int number, ChangedDocumentRow **sorted, int n)
-{
-	DocumentHeader header;
-	ChangedDocumentRow wanted;
-	ChangedDocumentRow *key = &wanted;
-	ChangedDocumentRow **found;
-	StringInfoData out;
-
-	StoredPageHeader(page, number, &header);
-	wanted.document_id = header.document_id;
-	wanted.etag = header.etag;
-	found = bsearch(&key, sorted, n, sizeof(ChangedDocumentRow *), CompareEtags);
-	while (found != NULL && found > sorted && CompareEtags(found - 1, &key) == 0)
-		found--;
-	initStringInfo(&out);
-	ReconstituteValue(page, number, &out);
-	if (found == NULL)
-		return;
-	(*found)->found = true;
-	(*found)->uuid = header.uuid;
-	(*found)->body = (text *) out.data;
-}
-
-/* Read the documents of rows. */
-static void
-ReadBodies(Resource *resource, ChangedDocumentRow *rows, int n)
-{
-	ChangedDocumentRow **sorted = palloc(sizeof(ChangedDocumentRow *) * Max(n, 1));
-	int64	   *ids = palloc(sizeof(int64) * Max(n, 1));
-	StoredPage *page;
-
-	for (int i = 0; i < n; i++)
-	{
-		sorted[i] = &rows[i];
-		ids[i] = rows[i].document_id;
-	}
-	qsort(sorted, n, sizeof(ChangedDocumentRow *), CompareRows);
-	page = StoredPageRead(resource, ids, IdsSort(ids, n));
-	for (int i = 0; i < page->tables[0].nrows; i++)
-	{
-		CHECK_FOR_INTERRUPTS();
-		TakeDocument(page, i, sorted, n);
-	}
-}
-
 /* Add a row of dms.changed_documents(). */
 static void
-PutChanged(ReturnSetInfo *rsinfo, const ChangedDocumentRow *row)
+PutChanged(void *state, int64 version, const DocumentHeader *header, text *body)
 {
-	Datum		values[] = {Int64GetDatum(row->version), Int64GetDatum(row->document_id),
-	UUIDPGetDatum(&row->uuid), Int64GetDatum(row->etag), PointerGetDatum(row->body)};
+	ReturnSetInfo *rsinfo = state;
+	Datum		values[] = {Int64GetDatum(version), Int64GetDatum(header->document_id), UUIDPGetDatum(&header->uuid),
+	Int64GetDatum(header->etag), PointerGetDatum(body)};
 	bool		nulls[lengthof(values)] = {false};
 
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
-
-/* Documents that are read together. */
-#define DOCUMENTS_AT_ONCE 1000
 
 /* Return the documents of a resource that have changed between two numbers, in the order of their changes. */
 Datum
@@ -456,10 +328,7 @@ dms_changed_documents(PG_FUNCTION_ARGS)
 	Session		session;
 	ChangePage	window = {0};
 	Resource   *resource;
-	ChangedDocumentRow place = {0};
-	int64		chunk;
-	int			some;
-	int			n;
+	NotedChange place = {0};
 
 	if (PG_ARGISNULL(5) != PG_ARGISNULL(6))
 		ReportError(PROBLEM_ARGUMENT, NULL, "after_version and after_document_id belong together");
@@ -470,30 +339,7 @@ dms_changed_documents(PG_FUNCTION_ARGS)
 	place.version = PG_ARGISNULL(5) || PG_GETARG_INT64(5) < window.min_version ? window.min_version : PG_GETARG_INT64(5);
 	place.document_id = PG_ARGISNULL(5) || PG_GETARG_INT64(5) < window.min_version ? PG_INT64_MIN : PG_GETARG_INT64(6);
 	place.etag = PG_INT64_MAX;
-	chunk = window.limit;
-	do
-	{
-		ChangedDocumentRow *rows;
-
-		CHECK_FOR_INTERRUPTS();
-		SessionBeginPart();
-		some = (int) Min(chunk, DOCUMENTS_AT_ONCE);
-		n = some == 0 ? 0 : FindChanged(resource, &place, window.max_version, some, &rows);
-		if (n > 0)
-			ReadBodies(resource, rows, n);
-		for (int i = 0; i < n && window.limit > 0; i++)
-		{
-			place = rows[i];
-			if (!rows[i].found)
-				continue;
-			PutChanged(rsinfo, &rows[i]);
-			window.limit--;
-		}
-		SessionEndPart();
-
-		/* If much is superseded, look further. */
-		chunk = Min(2 * chunk, DOCUMENTS_AT_ONCE);
-	} while (n == some && window.limit > 0);
+	ChangePageRead(resource, &place, window.max_version, window.limit, 0, PutChanged, rsinfo);
 	SessionEnd(&session);
 	PG_RETURN_NULL();
 }

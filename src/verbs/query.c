@@ -24,6 +24,7 @@ struct DocumentQuery
 {
 	Resource   *resource;
 	QuerySql   *sql;
+	ChangeRange range;			/* of changes, if one was given */
 };
 
 /*
@@ -33,11 +34,14 @@ struct DocumentQuery
 DocumentQuery *
 QueryMake(Resource *resource, const Filter *filters, int n, const ChangeRange *range)
 {
-	DocumentQuery *query = palloc(sizeof(DocumentQuery));
+	DocumentQuery *query = palloc0(sizeof(DocumentQuery));
 
 	query->resource = resource;
 	if (range != NULL)
+	{
 		ChangesRequire();
+		query->range = *range;
+	}
 	query->sql = QuerySqlMake(QueryTermsMake(resource->model, filters, n), resource->type_id, range);
 	return query;
 }
@@ -59,6 +63,16 @@ bool
 QueryIsByChange(const DocumentQuery *query)
 {
 	return query->sql->by_change;
+}
+
+/*
+ * Returns the range of changes if there is no other condition: then the journal leads to
+ * all documents, in the order of their changes.  Returns NULL otherwise.
+ */
+const ChangeRange *
+QueryRange(const DocumentQuery *query)
+{
+	return !query->sql->impossible && query->sql->by_change && query->sql->without_root ? &query->range : NULL;
 }
 
 /* Find the place of the statement with this text, or else the one used longest ago. */
@@ -86,7 +100,6 @@ typedef struct KeptQuery
 	int			nargs;
 	const Oid  *types;
 	bool		adaptive;
-	bool		ordered;		/* rows are read in the order of an index */
 } KeptQuery;
 
 /* Put a statement in the place of another. */
@@ -108,7 +121,6 @@ ReplaceKept(Resource *resource, Statement *statement, const KeptQuery *query)
 	statement->argtypes = types;
 	statement->nargs = query->nargs;
 	statement->adaptive = query->adaptive;
-	statement->ordered = query->ordered;
 	statement->sql = MemoryContextStrdup(context, query->text);
 }
 
@@ -139,15 +151,15 @@ RunKept(Resource *resource, const KeptQuery *query, Datum *values)
 	return StatementRead(KeptStatement(resource, query), values, 0);
 }
 
-/* Run a statement of the query, which may be one that reads along an index. */
+/* Run a statement of the query. */
 static void
-RunQuery(const DocumentQuery *query, const char *command, bool ordered)
+RunQuery(const DocumentQuery *query, const char *command)
 {
 	const QuerySql *sql = query->sql;
-	KeptQuery	kept = {.text = command,.nargs = sql->nargs,.types = sql->types,.ordered = ordered};
+	KeptQuery	kept = {.text = command,.nargs = sql->nargs,.types = sql->types};
 
-	kept.adaptive = !ordered && (sql->terms->nconditions > 0 || sql->changes != NULL);
 
+	kept.adaptive = sql->terms->nconditions > 0 || sql->changes != NULL;
 	(void) RunKept(query->resource, &kept, sql->values);
 }
 
@@ -178,7 +190,7 @@ ReadIds(const DocumentQuery *query, const char *text, int64 *ids, int *n)
 {
 	int			found;
 
-	RunQuery(query, text, query->sql->without_root);
+	RunQuery(query, text);
 	found = (int) ResultRows();
 	if (ids == NULL)
 		ids = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(int64) * Max(found, 1));
@@ -245,6 +257,6 @@ QueryCount(DocumentQuery *query)
 {
 	if (query->sql->impossible)
 		return 0;
-	RunQuery(query, QuerySqlCount(query->sql), false);
+	RunQuery(query, QuerySqlCount(query->sql));
 	return ResultInt64(0, 1);
 }

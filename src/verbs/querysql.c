@@ -349,8 +349,8 @@ ShowsAllRows(const TableModel *root)
 /*
  * Join the last changes of the documents in a range.  The journal has a row for each
  * etag of a document, of which that of its present etag is current.  Without other
- * conditions the root is not needed: a page is then read along the index of the
- * journal, by a plan that is kept.
+ * conditions the root is not needed: pages are then read along the journal, without this
+ * statement (changepage.c).
  */
 static void
 AddChanges(QuerySql *sql, int32 type_id, const ChangeRange *range)
@@ -412,7 +412,7 @@ AppendBranch(const QuerySql *sql, StringInfo out, const char *columns, const cha
 static const char *
 PageColumns(const QuerySql *sql)
 {
-	return !sql->by_change ? "r.documentid" : sql->without_root ? "c.documentid, c.changeversion" : "r.documentid, c.changeversion";
+	return sql->by_change ? "r.documentid, c.changeversion" : "r.documentid";
 }
 
 /* Append " ORDER BY ... LIMIT ... OFFSET ...", for a branch or for all of them (u). */
@@ -422,7 +422,7 @@ AppendPaging(QuerySql *sql, StringInfo out, bool merged, int64 limit, int64 offs
 	appendStringInfoString(out, " ORDER BY ");
 	if (sql->by_change)
 		appendStringInfo(out, "%s.changeversion, ", merged ? "u" : "c");
-	appendStringInfo(out, "%s.documentid LIMIT $%d", merged ? "u" : sql->without_root ? "c" : "r",
+	appendStringInfo(out, "%s.documentid LIMIT $%d", merged ? "u" : "r",
 					 AddArg(sql, Int64GetDatum(limit), INT8OID));
 	if (offset > 0)
 		appendStringInfo(out, " OFFSET $%d", AddArg(sql, Int64GetDatum(offset), INT8OID));

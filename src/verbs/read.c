@@ -10,7 +10,6 @@
 #include "postgres.h"
 
 #include "base/faults.h"
-#include "base/ids.h"
 #include "base/jsontreebuild.h"
 #include "base/report.h"
 #include "base/uuid.h"
@@ -28,6 +27,7 @@
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 #include "utils/uuid.h"
+#include "verbs/changepage.h"
 #include "verbs/read.h"
 
 PG_FUNCTION_INFO_V1(dms_get_document);
@@ -36,12 +36,6 @@ PG_FUNCTION_INFO_V1(dms_query_documents_text);
 PG_FUNCTION_INFO_V1(dms_count_documents);
 PG_FUNCTION_INFO_V1(dms_count_documents_text);
 PG_FUNCTION_INFO_V1(dms_referencing_documents);
-
-/*
- * Documents that are read together.  A page of an API has no more; a larger
- * result is an export, and must not need memory for all at once.
- */
-#define DOCUMENTS_AT_ONCE 1000
 
 /*
  * Connect for a read.  Taking a lock takes in what deploys have changed, so
@@ -93,158 +87,6 @@ ReadDocument(const pg_uuid_t *uuid, MemoryContext context, ReadResult *result)
 	return true;
 }
 
-/* Hand the documents of a page to the sink. */
-static void
-PutPage(StoredPage *page, ReadSink sink, void *state)
-{
-	StringInfoData out;
-
-	initStringInfo(&out);
-	for (int i = 0; i < page->tables[0].nrows; i++)
-	{
-		DocumentHeader header;
-
-		CHECK_FOR_INTERRUPTS();
-		StoredPageHeader(page, i, &header);
-		sink(state, &header, ReconstituteValue(page, i, &out));
-	}
-}
-
-/* Hand documents to the sink that are in the cache, or in a page of the others. */
-static void
-PutCached(const CachedPage *cached, StoredPage *others, ReadSink sink, void *state)
-{
-	StringInfoData out;
-	int			place = 0;
-
-	initStringInfo(&out);
-	for (int i = 0; i < cached->headers.nrows; i++)
-	{
-		DocumentHeader header;
-		DocumentHeader other;
-
-		CHECK_FOR_INTERRUPTS();
-		DocumentHeaderFromRow(StoredRowValues(&cached->headers, i), &header);
-		if (cached->texts[i] != NULL)
-			sink(state, &header, cached->texts[i]);
-		else if (place < others->tables[0].nrows)
-		{
-			StoredPageHeader(others, place, &other);
-			if (other.document_id == header.document_id)
-				sink(state, &header, ReconstituteValue(others, place++, &out));
-		}
-	}
-}
-
-/* Hand the documents of these ids, which are ascending, to the sink. */
-static void
-PutIds(Resource *resource, const int64 *ids, int n, ReadSink sink, void *state)
-{
-	CachedPage	cached;
-
-	if (DocumentCacheReadPage(resource, ids, n, &cached))
-		PutCached(&cached, cached.nmissing > 0 ? StoredPageRead(resource, cached.missing, cached.nmissing) : NULL,
-				  sink, state);
-	else
-		PutPage(StoredPageRead(resource, ids, n), sink, state);
-}
-
-/*
- * Read the documents of these ids, which are ascending, in the active
- * snapshot; the sink gets each while it is in memory.
- */
-static void
-ReadIds(Resource *resource, const int64 *ids, int n, ReadSink sink, void *state)
-{
-	while (n > 0)
-	{
-		int			some = Min(n, DOCUMENTS_AT_ONCE);
-
-		SessionBeginPart();
-		PutIds(resource, ids, some, sink, state);
-		SessionEndPart();
-		ids += some;
-		n -= some;
-	}
-}
-
-/* A document of a page that is to be handed over in another order than that of ids. */
-typedef struct PlacedDocument
-{
-	int64		document_id;
-	int			place;
-	DocumentHeader header;
-	text	   *body;			/* NULL: it was not found */
-} PlacedDocument;
-
-/* Order documents by their ids. */
-static int
-ComparePlaced(const void *a, const void *b)
-{
-	int64		left = ((const PlacedDocument *) a)->document_id;
-	int64		right = ((const PlacedDocument *) b)->document_id;
-
-	return left < right ? -1 : left > right;
-}
-
-/* Order documents by their places. */
-static int
-ComparePlaces(const void *a, const void *b)
-{
-	return ((const PlacedDocument *) a)->place - ((const PlacedDocument *) b)->place;
-}
-
-/* Callback: keep a document; both lists are in the order of ids. */
-static void
-KeepPlaced(void *state, const DocumentHeader *header, text *body)
-{
-	PlacedDocument **next = state;
-
-	while ((*next)->document_id < header->document_id)
-		(*next)++;
-	(*next)->header = *header;
-	(*next)->body = palloc(VARSIZE(body));
-	memcpy((*next)->body, body, VARSIZE(body));
-}
-
-/* Read some documents, and hand them to the sink in the order of their ids in the list. */
-static void
-ReadSomeInOrder(Resource *resource, const int64 *ids, int n, ReadSink sink, void *state)
-{
-	PlacedDocument *documents = palloc0(sizeof(PlacedDocument) * n);
-	PlacedDocument *next = documents;
-	int64	   *sorted = palloc(sizeof(int64) * n);
-
-	for (int i = 0; i < n; i++)
-	{
-		documents[i].document_id = ids[i];
-		documents[i].place = i;
-	}
-	qsort(documents, n, sizeof(PlacedDocument), ComparePlaced);
-	for (int i = 0; i < n; i++)
-		sorted[i] = documents[i].document_id;
-	PutIds(resource, sorted, IdsSort(sorted, n), KeepPlaced, &next);
-	qsort(documents, n, sizeof(PlacedDocument), ComparePlaces);
-	for (int i = 0; i < n; i++)
-		if (documents[i].body != NULL)
-			sink(state, &documents[i].header, documents[i].body);
-}
-
-/*
- * Read the documents of these ids, in any order, in the active snapshot.  The sink gets
- * them in the order of the ids; one that is there several times, it gets once.
- */
-void
-ReadInOrder(Resource *resource, const int64 *ids, int n, ReadSink sink, void *state)
-{
-	for (int i = 0; i < n; i += DOCUMENTS_AT_ONCE)
-	{
-		SessionBeginPart();
-		ReadSomeInOrder(resource, ids + i, Min(n - i, DOCUMENTS_AT_ONCE), sink, state);
-		SessionEndPart();
-	}
-}
-
 /*
  * Read some documents of a resource whose ids are greater than *from, or NULL, by walking
  * along the index of its root.  Returns false if a statement must find them.
@@ -261,12 +103,12 @@ PutAlong(Resource *resource, const int64 *from, int some, int64 *last, int *n, R
 			return false;
 		if (*n > 0)
 			*last = ids[*n - 1];
-		PutIds(resource, ids, *n, sink, state);
+		ReadIdsPut(resource, ids, *n, sink, state);
 		return true;
 	}
 	page = StoredPageReadAfter(resource, from, some, last, n);
 	if (page != NULL)
-		PutPage(page, sink, state);
+		ReadIdsPutPage(page, sink, state);
 	return page != NULL;
 }
 
@@ -286,7 +128,7 @@ ReadAlong(Resource *resource, int64 *after, int64 *limit, ReadSink sink, void *s
 	{
 		bool		able;
 
-		some = (int) Min(*limit, DOCUMENTS_AT_ONCE);
+		some = (int) Min(*limit, READ_IDS_AT_ONCE);
 		SessionBeginPart();
 		able = PutAlong(resource, from, some, after, &n, sink, state);
 		SessionEndPart();
@@ -295,6 +137,32 @@ ReadAlong(Resource *resource, int64 *after, int64 *limit, ReadSink sink, void *s
 		from = after;
 	}
 	return true;
+}
+
+/* Where the documents of a page go that are read along the journal. */
+typedef struct PlainSink
+{
+	ReadSink	sink;
+	void	   *state;
+} PlainSink;
+
+/* Callback: hand a document over without the number of its change. */
+static void
+PutPlain(void *state, int64 version pg_attribute_unused(), const DocumentHeader *header, text *body)
+{
+	const PlainSink *plain = state;
+
+	plain->sink(plain->state, header, body);
+}
+
+/* Read the documents whose last changes are in a range, in the order of these changes. */
+static void
+ReadRange(Resource *resource, const ChangeRange *range, int64 limit, int64 offset, ReadSink sink, void *state)
+{
+	NotedChange after = {range->min, PG_INT64_MIN, PG_INT64_MIN};
+	PlainSink	plain = {sink, state};
+
+	ChangePageRead(resource, &after, range->max, limit, offset, PutPlain, &plain);
 }
 
 /*
@@ -307,17 +175,23 @@ void
 ReadPage(Resource *resource, DocumentQuery *query, int64 after, int64 limit, int64 offset,
 		 ReadSink sink, void *state)
 {
+	const ChangeRange *range = QueryRange(query);
 	int64	   *ids;
 	int			n;
 
+	if (range != NULL)
+	{
+		ReadRange(resource, range, limit, offset, sink, state);
+		return;
+	}
 	if (offset == 0 && QueryMatchesAll(query) && ReadAlong(resource, &after, &limit, sink, state))
 		return;
 	ids = QueryPage(query, after, limit, offset, &n);
 	FAULT_PAUSE("read_between_statements");
 	if (QueryIsByChange(query))
-		ReadInOrder(resource, ids, n, sink, state);
+		ReadIdsInOrder(resource, ids, n, sink, state);
 	else
-		ReadIds(resource, ids, n, sink, state);
+		ReadIdsAscending(resource, ids, n, sink, state);
 }
 
 /* Return a document by its id; NULL if there is none. */

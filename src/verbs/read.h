@@ -13,6 +13,7 @@
 #include "model/modelcache.h"
 #include "model/resourceoptions.h"
 #include "verbs/query.h"
+#include "verbs/readids.h"
 
 /* A document as it is read. */
 typedef struct ReadResult
@@ -22,15 +23,11 @@ typedef struct ReadResult
 	text	   *body;
 } ReadResult;
 
-/* Takes the documents of a page, one after the other. */
-typedef void (*ReadSink) (void *state, const DocumentHeader *header, text *body);
-
 extern void ReadBegin(Session *session);
 extern const ResourceOptions *ReadOptionsOf(Resource *resource);
 extern bool ReadDocument(const pg_uuid_t *uuid, MemoryContext context, ReadResult *result);
 extern void ReadPage(Resource *resource, DocumentQuery *query, int64 after, int64 limit,
 					 int64 offset, ReadSink sink, void *state);
-extern void ReadInOrder(Resource *resource, const int64 *ids, int n, ReadSink sink, void *state);
 extern void ReadPutDocument(void *state, const DocumentHeader *header, text *body);
 
 #endif							/* DMS_READ_H */

@@ -179,7 +179,7 @@ SearchPage(const Search *search, int64 limit, int64 offset, ReadSink sink, void 
 	for (int i = 0; i < n; i++)
 		ids[i] = ResultInt64(i, 1);
 	ResultFree();
-	ReadInOrder(search->resource, ids, n, sink, state);
+	ReadIdsInOrder(search->resource, ids, n, sink, state);
 }
 
 /* Count the documents that match, in the active snapshot. */
