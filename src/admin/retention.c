@@ -5,6 +5,7 @@
  */
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "base/faults.h"
 #include "base/report.h"
 #include "document/history.h"
@@ -24,6 +25,18 @@ PG_FUNCTION_INFO_V1(dms_write_baseline);
 /* Documents that are locked together, until the end of a transaction. */
 #define DOCUMENTS_AT_ONCE 1000
 
+/*
+ * Refuse to delete versions under a fixed snapshot.  It would not see the diffs of these
+ * versions that others have stored since, and leave them.
+ */
+static void
+RefuseFixedSnapshot(void)
+{
+	if (IsolationUsesXactSnapshot() && !FAULT_SKIP("erase_snapshot"))
+		ReportError(PROBLEM_NOT_SUPPORTED, "Call it in a transaction that is READ COMMITTED.",
+					"versions cannot be deleted under a snapshot that may be older than their diffs");
+}
+
 /* Delete versions that need not be retained; returns how many there were. */
 Datum
 dms_purge_history(PG_FUNCTION_ARGS)
@@ -35,6 +48,7 @@ dms_purge_history(PG_FUNCTION_ARGS)
 	ReportRequireArguments(fcinfo, lengthof(names), names);
 	if (PG_GETARG_INT32(0) < 0)
 		ReportError(PROBLEM_ARGUMENT, NULL, "max_rows must not be negative");
+	RefuseFixedSnapshot();
 	WriteBegin(&session, "dms.purge_history()");
 	deleted = HistoryPurge(PG_GETARG_INT32(0));
 	SessionEnd(&session);
@@ -57,6 +71,7 @@ dms_erase_history(PG_FUNCTION_ARGS)
 	int64		deleted;
 
 	ReportRequireArguments(fcinfo, lengthof(names), names);
+	RefuseFixedSnapshot();
 	WriteBegin(&session, "dms.erase_history()");
 	if (DocumentFindToWrite(PG_GETARG_UUID_P(0), &document_id, &resource))
 		(void) DocumentLock(document_id, &header);
