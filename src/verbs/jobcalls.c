@@ -105,7 +105,7 @@ IdsOfArgument(FunctionCallInfo fcinfo, int argument, int *n)
 	return ids;
 }
 
-/* Returns the time that is an interval from now; it must not be in the past. */
+/* Returns the time that is an interval from now; it must be one, and not in the past. */
 static TimestampTz
 TimeOfArgument(FunctionCallInfo fcinfo, int argument, const char *name, TimestampTz now)
 {
@@ -114,6 +114,8 @@ TimeOfArgument(FunctionCallInfo fcinfo, int argument, const char *name, Timestam
 
 	if (time < now)
 		ReportError(PROBLEM_ARGUMENT, NULL, "%s must not be negative", name);
+	if (TIMESTAMP_NOT_FINITE(time))
+		ReportError(PROBLEM_ARGUMENT, NULL, "%s must be finite", name);
 	return time;
 }
 
