@@ -1662,12 +1662,12 @@ COMMENT ON FUNCTION dms.query_documents(text, text, jsonb, int, bigint, uuid, bi
 'a page of the documents that match all filters, {"field": value or array of values}; a field of an optional reference also matches at equal paths; "after" continues after a document, at the same cost for every page; the last change of a document is in the range of the change versions, and with an upper bound documents are in the order of their changes';
 
 CREATE FUNCTION dms.search_documents(project text, resource text, query text, page_limit int DEFAULT 25,
-	page_offset bigint DEFAULT 0, syntax text DEFAULT 'plain')
+	page_offset bigint DEFAULT 0, syntax text DEFAULT 'plain', sort text DEFAULT 'rank')
 RETURNS SETOF json
 LANGUAGE C STABLE CALLED ON NULL INPUT PARALLEL UNSAFE ROWS 25
 AS 'MODULE_PATHNAME', 'dms_search_documents';
-COMMENT ON FUNCTION dms.search_documents(text, text, text, int, bigint, text) IS
-'a page of the documents that have the words of a query, best first, by the option search of the resource; the syntax is plain (all words) or web (quotes, or, -)';
+COMMENT ON FUNCTION dms.search_documents(text, text, text, int, bigint, text, text) IS
+'a page of the documents that have the words of a query, by the option search of the resource; the syntax is plain (all words) or web (quotes, or, -), they are sorted by rank (best first) or newest (created last first)';
 
 -- Only one of the functions has a default for filters: a call without them would
 -- be ambiguous otherwise.

@@ -14,20 +14,25 @@ BEGIN
 	COMMIT;
 END $$;
 
--- Each way of searching, some times: by the function of the store; by the bare query, which
--- returns all rows in any order; and by the query that one would write for a page of those
--- that match best.
+-- Each way of searching, some times: by the function of the store, best first or newest first;
+-- by the bare query, which returns all rows in any order; and by the queries that one would
+-- write for a page of those that match best, or of the newest ones.
 CREATE PROCEDURE bench.search(how text, words text, times integer) LANGUAGE plpgsql AS $$
 BEGIN
 	FOR i IN 1 .. times LOOP
 		CASE how
 		WHEN 'dms' THEN
 			PERFORM d FROM dms.search_documents('docs', 'documents', words) AS d;
+		WHEN 'newest' THEN
+			PERFORM d FROM dms.search_documents('docs', 'documents', words, sort => 'newest') AS d;
 		WHEN 'bare' THEN
 			PERFORM * FROM docs.document WHERE to_tsvector('english', title) @@ plainto_tsquery('english', words);
 		WHEN 'ranked' THEN
 			PERFORM * FROM docs.document WHERE to_tsvector('english', title) @@ plainto_tsquery('english', words)
 			ORDER BY ts_rank(to_tsvector('english', title), plainto_tsquery('english', words)) DESC, documentid LIMIT 25;
+		WHEN 'last' THEN
+			PERFORM * FROM docs.document WHERE to_tsvector('english', title) @@ plainto_tsquery('english', words)
+			ORDER BY documentid + 0 DESC LIMIT 25;
 		END CASE;
 	END LOOP;
 END $$;

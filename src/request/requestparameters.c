@@ -142,6 +142,14 @@ TakeSyntax(Parameters *parameters, const char *value)
 	return parameters->web || strcmp(value, "plain") == 0;
 }
 
+/* Read the parameter "sort". */
+static bool
+TakeSort(Parameters *parameters, const char *value)
+{
+	parameters->newest = strcmp(value, "newest") == 0;
+	return parameters->newest || strcmp(value, "rank") == 0;
+}
+
 /* Existing clients expect a plain content type for faults of parameters of paging. */
 static const struct
 {
@@ -166,6 +174,7 @@ static const struct
 	{"asOf", PARAMETER_AS_OF, TakeAsOf, "a date and a time, YYYY-MM-DDTHH:MM:SSZ", PROBLEM_ARGUMENT},
 	{"q", PARAMETER_QUERY, TakeQuery, NULL, PROBLEM_ARGUMENT},
 	{"syntax", PARAMETER_SYNTAX, TakeSyntax, "plain or web", PROBLEM_ARGUMENT},
+	{"sort", PARAMETER_SORT, TakeSort, "rank or newest", PROBLEM_ARGUMENT},
 };
 
 /* Look up a parameter among those that a route takes; -1 if it is none of them. */

@@ -30,6 +30,7 @@
 #define PARAMETER_QUERY (1 << 12)
 #define PARAMETER_SYNTAX (1 << 13)
 #define PARAMETER_FROM (1 << 14)
+#define PARAMETER_SORT (1 << 15)
 
 #define PARAMETERS_PAGING (PARAMETER_OFFSET | PARAMETER_LIMIT | PARAMETER_TOTAL)
 #define PARAMETERS_CHANGES (PARAMETER_MIN_CHANGE | PARAMETER_MAX_CHANGE)
@@ -52,6 +53,7 @@ typedef struct Parameters
 	ChangeRange range;		/* of PARAMETERS_CHANGES */
 	const char *query;			/* of a search */
 	bool		web;			/* its syntax */
+	bool		newest;			/* its order */
 } Parameters;
 
 extern void RequestParametersRead(const Request *request, int taken, Parameters *parameters);

@@ -18,6 +18,7 @@
 #include "verbs/search.h"
 
 #define QUERY_PARAMETERS (PARAMETERS_PAGING | PARAMETERS_CHANGES)
+#define SEARCH_PARAMETERS (PARAMETERS_PAGING | PARAMETER_QUERY | PARAMETER_SYNTAX | PARAMETER_SORT)
 
 /* Returns true if an earlier parameter has this name. */
 static bool
@@ -95,7 +96,7 @@ IsSearch(const Request *request, const ResourceModel *model)
 	return false;
 }
 
-/* Answer with the documents that have some words, best first. */
+/* Answer with the documents that have some words, best or newest first. */
 static void
 SearchDocuments(RouteCall *call)
 {
@@ -103,11 +104,12 @@ SearchDocuments(RouteCall *call)
 	StringInfoData out;
 	Parameters	parameters;
 
-	RequestParametersReadOnly(call->request, PARAMETERS_PAGING | PARAMETER_QUERY | PARAMETER_SYNTAX, &parameters);
+	RequestParametersReadOnly(call->request, SEARCH_PARAMETERS, &parameters);
 	if (!SearchIsConfigured(search.resource))
 		ReportError(PROBLEM_ARGUMENT, NULL, "%s cannot be searched.", search.resource->model->resource);
 	search.query = parameters.query;
 	search.web = parameters.web;
+	search.newest = parameters.newest;
 	ResponseListBegin(&out, call->context);
 	SearchPage(&search, parameters.limit, parameters.offset, AppendDocument, &out);
 	if (parameters.total)

@@ -1,6 +1,10 @@
 /*
  * search.c
- *		dms.search_documents(): the documents that have some words, best first.
+ *		dms.search_documents(): the documents that have some words, best first, or
+ *		newest first.
+ *
+ * The words of each row that matches are computed again to rank it, which is most of
+ * the cost.  Who wants the newest ones pays for reading the index, and for one page.
  *
  * Reads run with the rights of the caller.  Where a policy hides rows of the table,
  * PostgreSQL must ask the policy before an operator that might reveal hidden rows, which
@@ -67,6 +71,14 @@ SearchTakeSyntax(Search *search, const char *syntax)
 {
 	search->web = strcmp(syntax, "web") == 0;
 	return search->web || strcmp(syntax, "plain") == 0;
+}
+
+/* Set the order of the documents; returns false if there is no such order. */
+bool
+SearchTakeSort(Search *search, const char *sort)
+{
+	search->newest = strcmp(sort, "newest") == 0;
+	return search->newest || strcmp(sort, "rank") == 0;
 }
 
 /* Returns true if policies may hide rows of the root table from the caller. */
@@ -159,7 +171,20 @@ RunAsCaller(SearchSql *sql, const char *columns, const char *end)
 }
 
 /*
- * Read the documents that match, in the active snapshot: those that match best first,
+ * Returns the order of the rows of a search.  Rows have ascending ids as they are created.
+ * The id is not given alone: the planner could walk along the primary key then, and
+ * compute the words of all rows until the page is full.
+ */
+static const char *
+OrderSql(const SearchSql *sql)
+{
+	if (sql->search->newest)
+		return psprintf("t.%s OPERATOR(pg_catalog.+) 0 DESC", sql->id);
+	return psprintf("pg_catalog.ts_rank(%s, $1) DESC, t.%s", sql->vector, sql->id);
+}
+
+/*
+ * Read the documents that match, in the active snapshot, in the order that is asked for,
  * without the first ones up to the offset, and no more than the limit.
  */
 void
@@ -173,7 +198,7 @@ SearchPage(const Search *search, int64 limit, int64 offset, ReadSink sink, void 
 	sql.values[2] = Int64GetDatum(limit);
 	sql.values[3] = Int64GetDatum(offset);
 	(void) RunAsCaller(&sql, psprintf("t.%s", sql.id),
-					   psprintf(" ORDER BY pg_catalog.ts_rank(%s, $1) DESC, t.%s LIMIT $3 OFFSET $4", sql.vector, sql.id));
+					   psprintf(" ORDER BY %s LIMIT $3 OFFSET $4", OrderSql(&sql)));
 	n = (int) ResultRows();
 	ids = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(int64) * Max(n, 1));
 	for (int i = 0; i < n; i++)
@@ -194,11 +219,11 @@ SearchCount(const Search *search)
 	return ResultInt64(0, 1);
 }
 
-/* Return the documents that match, best first. */
+/* Return the documents that match, best or newest first. */
 Datum
 dms_search_documents(PG_FUNCTION_ARGS)
 {
-	static const char *const names[] = {"project", "resource", "query", "page_limit", "page_offset", "syntax"};
+	static const char *const names[] = {"project", "resource", "query", "page_limit", "page_offset", "syntax", "sort"};
 	Session		session;
 	Search		search;
 
@@ -209,6 +234,8 @@ dms_search_documents(PG_FUNCTION_ARGS)
 		ReportError(PROBLEM_ARGUMENT, NULL, "page_offset must not be negative");
 	if (!SearchTakeSyntax(&search, text_to_cstring(PG_GETARG_TEXT_PP(5))))
 		ReportError(PROBLEM_ARGUMENT, NULL, "syntax must be \"plain\" or \"web\"");
+	if (!SearchTakeSort(&search, text_to_cstring(PG_GETARG_TEXT_PP(6))))
+		ReportError(PROBLEM_ARGUMENT, NULL, "sort must be \"rank\" or \"newest\"");
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	ReadBegin(&session);
 	search.resource = ModelCacheFind(text_to_cstring(PG_GETARG_TEXT_PP(0)), text_to_cstring(PG_GETARG_TEXT_PP(1)));

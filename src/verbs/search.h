@@ -16,10 +16,13 @@ typedef struct Search
 	const char *query;
 	bool		web;			/* the query has quotes, "or" and "-" as on
 								 * web pages */
+	bool		newest;			/* those that were created last come first,
+								 * not those that match best */
 } Search;
 
 extern bool SearchIsConfigured(Resource *resource);
 extern bool SearchTakeSyntax(Search *search, const char *syntax);
+extern bool SearchTakeSort(Search *search, const char *sort);
 extern void SearchPage(const Search *search, int64 limit, int64 offset, ReadSink sink, void *state);
 extern int64 SearchCount(const Search *search);
 
