@@ -1,6 +1,7 @@
 -- For bench/history: enrollments, with their versions or with a generic audit trigger.
 
--- What happens to changes of enrollments: nothing, versions, or a row of both states.
+-- What happens to changes of enrollments: nothing, versions, or a row of both states, in a
+-- table without an index, or with one by which the rows of a document are found.
 CREATE TABLE bench.audit (at timestamptz, who text, old_row jsonb, new_row jsonb);
 CREATE FUNCTION bench.audit() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -12,9 +13,13 @@ DECLARE
 	audited regclass;
 BEGIN
 	PERFORM dms.configure_resource('Ed-Fi', 'StudentSectionAssociation', jsonb_build_object('history', what = 'on'));
+	DROP INDEX IF EXISTS bench.audit_of_document;
+	IF what = 'indexed' THEN
+		CREATE INDEX audit_of_document ON bench.audit ((COALESCE(new_row, old_row) ->> 'documentid'), at);
+	END IF;
 	FOREACH audited IN ARRAY '{edfi.StudentSectionAssociation, dms.Document}'::regclass[] LOOP
 		EXECUTE format('DROP TRIGGER IF EXISTS audit ON %s', audited);
-		IF what = 'audit' THEN
+		IF what IN ('audit', 'indexed') THEN
 			EXECUTE format('CREATE TRIGGER audit AFTER INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW EXECUTE FUNCTION bench.audit()', audited);
 		END IF;
 	END LOOP;
@@ -31,17 +36,23 @@ CREATE FUNCTION bench.enrollment(n bigint, ends date) RETURNS json LANGUAGE sql 
 $$;
 SELECT write('Section', json_build_object('sectionIdentifier', 'bench', 'courseOfferingReference',
 	json_build_object('localCourseCode', 'abc', 'schoolId', 1, 'schoolYear', 2030, 'sessionName', 'fall'))::text);
-CREATE PROCEDURE bench.make(n int) LANGUAGE plpgsql AS $$
+-- The bodies are there before, because a client makes them.
+CREATE TABLE bench.body (i serial, body json);
+CREATE FUNCTION bench.prepare_new(n int) RETURNS void LANGUAGE sql AS $$
+	TRUNCATE bench.body;
+	INSERT INTO bench.body (body) SELECT bench.enrollment(nextval('bench.student'), '2030-05-31') FROM generate_series(1, n)
+$$;
+CREATE FUNCTION bench.prepare_changed(n int, ends date) RETURNS void LANGUAGE sql AS $$
+	TRUNCATE bench.body;
+	INSERT INTO bench.body (body) SELECT bench.enrollment(i, ends) FROM generate_series(1, n) AS i
+$$;
+CREATE PROCEDURE bench.write() LANGUAGE plpgsql AS $$
+DECLARE
+	bodies json[] := ARRAY(SELECT b.body FROM bench.body AS b ORDER BY b.i);
+	one json;
 BEGIN
-	FOR i IN 1 .. n LOOP
-		PERFORM dms.upsert_document('Ed-Fi', 'StudentSectionAssociation', bench.enrollment(nextval('bench.student'), '2030-05-31'));
-		COMMIT;
-	END LOOP;
-END $$;
-CREATE PROCEDURE bench.change(n int, ends date) LANGUAGE plpgsql AS $$
-BEGIN
-	FOR i IN 1 .. n LOOP
-		PERFORM dms.upsert_document('Ed-Fi', 'StudentSectionAssociation', bench.enrollment(i, ends));
+	FOREACH one IN ARRAY bodies LOOP
+		PERFORM dms.upsert_document('Ed-Fi', 'StudentSectionAssociation', one);
 		COMMIT;
 	END LOOP;
 END $$;
