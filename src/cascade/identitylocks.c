@@ -25,6 +25,9 @@
 #include "engine/store.h"
 #include "miscadmin.h"
 
+/* So many identities, or fewer, are locked one by one. */
+#define FEW_IDENTITIES 3
+
 static const char *const lock_columns[] = {"documentid"};
 static const Oid id_type[] = {INT8OID};
 static KeyedTable locks =
@@ -143,50 +146,6 @@ IdentityLocksTake(const int64 *ids, int n, int *nlocked)
 	return locked;
 }
 
-/*
- * Lock identities for share, in the order given, after passing the turnstile.  Returns those that were
- * locked; documents that are gone are not among them.
- */
-int64 *
-IdentityLocksShare(const int64 *ids, int n, int *nlocked)
-{
-	TakenIds	locked = {.ids = palloc(sizeof(int64) * Max(n, 1)),.room = n};
-	StoredRows	rows;
-
-	TurnstilePass();
-	KeyedTableLock(&locks, ids, n, LCS_FORSHARE, WaitPolicy(), &rows);
-	for (int i = 0; i < rows.nrows; i++)
-		AddLocked(StoredRowValues(&rows, i), &locked);
-	ResultFree();
-	*nlocked = locked.n;
-	RefuseUnseen(ids, n, locked.n);
-	return locked.ids;
-}
-
-/*
- * Lock identities for update without waiting; they must be ascending.  Returns
- * those that were locked; documents that are gone are not among them.  Returns
- * NULL if another transaction holds a lock on one of them: rows that do not exist
- * are not locked either, so if some were not, those that exist are counted.  Then
- * all that were not locked are added to *busy.
- */
-int64 *
-IdentityLocksTakeFree(const int64 *ids, int n, int *nlocked, BusyIdentities *busy)
-{
-	int64	   *locked = LockForUpdate(ids, n, LockWaitSkip, nlocked);
-
-	if (*nlocked == n || *nlocked == CountNow(ids, n))
-		return locked;
-	for (int i = 0, at = 0; i < n; i++)
-	{
-		if (at < *nlocked && locked[at] == ids[i])
-			at++;
-		else
-			APPEND(busy->ids, busy->n, ids[i]);
-	}
-	return NULL;
-}
-
 /* Returns the clause of a lock mode. */
 static LockClauseStrength
 ClauseOf(LockTupleMode mode)
@@ -218,6 +177,71 @@ LockOne(int64 id, LockTupleMode mode)
 	ResultFree();
 	RefuseUnseen(&id, 1, found ? 1 : 0);
 	return found;
+}
+
+/* Lock identities for share by one statement, in the order given. */
+static void
+ShareTogether(const int64 *ids, int n, TakenIds *locked)
+{
+	StoredRows	rows;
+
+	KeyedTableLock(&locks, ids, n, LCS_FORSHARE, WaitPolicy(), &rows);
+	for (int i = 0; i < rows.nrows; i++)
+		AddLocked(StoredRowValues(&rows, i), locked);
+	ResultFree();
+	RefuseUnseen(ids, n, locked->n);
+}
+
+/* Lock identities for share one by one, in the order given. */
+static void
+ShareEach(const int64 *ids, int n, TakenIds *locked)
+{
+	for (int i = 0; i < n; i++)
+		if (LockOne(ids[i], LockTupleShare))
+			locked->ids[locked->n++] = ids[i];
+}
+
+/*
+ * Lock identities for share, in the order given, after passing the turnstile.  Returns
+ * those that were locked; documents that are gone are not among them.  Most documents
+ * refer to few others whose identity can change: a statement would cost more than these.
+ */
+int64 *
+IdentityLocksShare(const int64 *ids, int n, int *nlocked)
+{
+	TakenIds	locked = {.ids = palloc(sizeof(int64) * Max(n, 1)),.room = n};
+
+	TurnstilePass();
+	if (n <= FEW_IDENTITIES)
+		ShareEach(ids, n, &locked);
+	else
+		ShareTogether(ids, n, &locked);
+	*nlocked = locked.n;
+	return locked.ids;
+}
+
+/*
+ * Lock identities for update without waiting; they must be ascending.  Returns
+ * those that were locked; documents that are gone are not among them.  Returns
+ * NULL if another transaction holds a lock on one of them: rows that do not exist
+ * are not locked either, so if some were not, those that exist are counted.  Then
+ * all that were not locked are added to *busy.
+ */
+int64 *
+IdentityLocksTakeFree(const int64 *ids, int n, int *nlocked, BusyIdentities *busy)
+{
+	int64	   *locked = LockForUpdate(ids, n, LockWaitSkip, nlocked);
+
+	if (*nlocked == n || *nlocked == CountNow(ids, n))
+		return locked;
+	for (int i = 0, at = 0; i < n; i++)
+	{
+		if (at < *nlocked && locked[at] == ids[i])
+			at++;
+		else
+			APPEND(busy->ids, busy->n, ids[i]);
+	}
+	return NULL;
 }
 
 /* Order claims by rank, then by id: the order of all who lock identities. */
