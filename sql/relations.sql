@@ -356,6 +356,27 @@ SELECT dms.set_parent(id('jobs'), id('west')) AS mended;
 SELECT * FROM dms.audit();
 ROLLBACK;
 
+-- The owner can write any text into the tables.  What would not stay in its place in JSON
+-- or in a picture is refused.
+BEGIN;
+UPDATE dms.ResourceType SET ResourceType = 'x"] --> y["' WHERE ResourceName = 'User';
+SELECT refused(s, id('bob')::text) AS sqlstate, count(*) FROM unnest(ARRAY['SELECT dms.urn($1::uuid)', 'SELECT dms.graph_diagram($1::uuid, 1)',
+	'SELECT count(*) FROM dms.children(id(''west''))', 'SELECT count(*) FROM dms.grant_sources($1::uuid)', 'SELECT count(*) FROM dms.account_documents(id(''west''))',
+	'SELECT count(*) FROM dms.query_records(''Parent#'' || dms.urn(id(''west'')))']) AS s GROUP BY 1;
+ROLLBACK;
+ALTER TABLE dms.Store DROP CONSTRAINT Store_UrnDomain_CK;
+UPDATE dms.Store SET UrnDomain = 'x"}';
+\c
+\set VERBOSITY terse
+SELECT dms.urn(id('bob'));
+SELECT dms.handle_request('GET', '/system/users/' || id('bob') || '/parent');
+UPDATE dms.Store SET UrnDomain = 'pp';
+ALTER TABLE dms.Store ADD CONSTRAINT Store_UrnDomain_CK CHECK (UrnDomain ~ '^[A-Za-z0-9-]+$');
+\c
+SELECT dms.urn(id('bob')) = 'urn:pp:System.User::' || id('bob') AS urn;
+SET client_min_messages = warning;
+\set VERBOSITY default
+
 --
 -- Rights
 --

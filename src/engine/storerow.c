@@ -32,6 +32,7 @@
 #include "base/compat.h"
 #include "base/faults.h"
 #include "base/report.h"
+#include "base/urn.h"
 #include "base/uuid.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
@@ -203,6 +204,15 @@ TakeCache(const Datum *values, const bool *nulls, StoreCache *taken)
 	taken->valid_from = DatumGetTimestampTz(values[COLUMN_CACHE_VALID_FROM]);
 }
 
+/* Take the domain of URNs, which become parts of JSON and of pictures as they are. */
+static void
+TakeDomain(const char *domain, StoreLimits *set)
+{
+	if (!UrnIsDomain(domain, (int) strnlen(domain, sizeof(set->urn_domain))))
+		ResultRefuse("a domain that URNs cannot have");
+	strlcpy(set->urn_domain, domain, sizeof(set->urn_domain));
+}
+
 /*
  * Take the state and the limits from the row.  Of a row of another version, only
  * the version is taken: it may not have the other columns.
@@ -236,7 +246,7 @@ TakeRow(TupleTableSlot *slot, StoreState *row, StoreLimits *set, StoreJournal *t
 	if (!nulls[COLUMN_MAX_DELETE_SIZE])
 		set->max_delete_size = DatumGetInt32(values[COLUMN_MAX_DELETE_SIZE]);
 	if (!nulls[COLUMN_URN_DOMAIN])
-		strlcpy(set->urn_domain, TextDatumGetCString(values[COLUMN_URN_DOMAIN]), sizeof(set->urn_domain));
+		TakeDomain(TextDatumGetCString(values[COLUMN_URN_DOMAIN]), set);
 	TakeJournal(values, nulls, taken);
 	TakeCache(values, nulls, taken_cache);
 }

@@ -14,6 +14,7 @@
 #include "catalog/pg_type.h"
 #include "engine/result.h"
 #include "graph/farends.h"
+#include "graph/nodes.h"
 #include "miscadmin.h"
 
 const Oid	far_end_types_args[1] = {INT8OID};
@@ -164,6 +165,7 @@ FarEndsRead(const FarEndTable *table, const FarEndQuery *query, FarEndSink sink,
 	{
 		ids[i] = ResultInt32(i, 1);
 		types[i] = ResultName(i, 2);
+		NodeCheckType(types[i]);
 	}
 	ResultFree();
 	for (int i = 0; i < n && left > 0; i++)

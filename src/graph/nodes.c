@@ -22,6 +22,20 @@ NodeFind(const pg_uuid_t *uuid, GraphNode *node)
 	return DocumentFind(uuid, &node->document_id, &node->resource);
 }
 
+/*
+ * Refuse a type that a URN cannot have.  The owner of the store can write any text into
+ * the table, and URNs become parts of JSON and of pictures as they are.
+ */
+void
+NodeCheckType(const char *type)
+{
+	if (!UrnIsType(type, (int) Min(strlen(type), INT_MAX)))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("dms.ResourceType has a type that URNs cannot have"),
+				 errhint("dms.configure_resource() gives a resource another type.")));
+}
+
 /* Returns the type of a resource by its number, which must exist. */
 static const char *
 TypeOf(int32 type_id)
@@ -33,6 +47,7 @@ TypeOf(int32 type_id)
 				(errcode(ERRCODE_DATA_CORRUPTED),
 				 errmsg("resource %d has no row in dms.ResourceType", type_id),
 				 errhint("dms.audit() lists what is wrong in the store.")));
+	NodeCheckType(type);
 	return type;
 }
 

@@ -293,7 +293,8 @@ WriterEnd(RecordWriter *writer)
 /* The records of far ends that are given. */
 typedef struct FarRecords
 {
-	const RelationKind *kind;	/* of the relations; NULL: the documents themselves */
+	const RelationKind *kind;	/* of the relations; NULL: the documents
+								 * themselves */
 	const RecordEnd *near_end;
 	RecordWriter writer;
 	RecordSink	sink;

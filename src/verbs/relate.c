@@ -64,7 +64,8 @@ LockEnds(const GraphNode *document, LockTupleMode mode, const GraphNode *target)
 typedef struct ChildState
 {
 	int64		document_id;
-	bool		attached;		/* it is to get a parent, so its children matter */
+	bool		attached;		/* it is to get a parent, so its children
+								 * matter */
 	int64		parent;			/* 0: none */
 	bool		has_children;
 } ChildState;

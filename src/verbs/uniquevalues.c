@@ -154,7 +154,11 @@ ClaimValue(const UniqueKey *key, const pg_uuid_t *uuid)
 		SnapshotBegin();
 		found = UniqueKeysRead(key, &row);
 		SnapshotEnd();
-		/* It was released since; what has been reserved meanwhile can be taken over. */
+
+		/*
+		 * It was released since; what has been reserved meanwhile can be
+		 * taken over.
+		 */
 		if (!found || (row.document_id == 0 && document_id != 0))
 			continue;
 		if (row.document_id != document_id)
