@@ -22,10 +22,12 @@ BEGIN
 	END LOOP;
 END $$;
 
+-- Finding a job takes longer than attaching it, so their ids are kept before.
+CREATE TABLE bench.job_id (n bigint PRIMARY KEY, id uuid);
 CREATE PROCEDURE bench.attach(first bigint, last bigint, below bigint) LANGUAGE plpgsql AS $$
 DECLARE
 	parent uuid := bench.job(below);
-	ids uuid[] := ARRAY(SELECT bench.job(n) FROM generate_series(first, last) AS n WHERE n <> below);
+	ids uuid[] := ARRAY(SELECT j.id FROM bench.job_id AS j WHERE j.n BETWEEN first AND last AND j.n <> below);
 	child uuid;
 BEGIN
 	FOREACH child IN ARRAY ids LOOP
@@ -79,6 +81,36 @@ BEGIN
 	INSERT INTO dms.DocumentAccount (AccountId, DocumentId, ResourceTypeId, DocumentUuid)
 	SELECT ParentDocumentId, ChildDocumentId, ChildTypeId, ChildUuid FROM dms.ParentChild AS r JOIN made AS m ON m.id = r.ChildDocumentId;
 	INSERT INTO dms.UniqueKeyValue (ResourceType, Key, Value, DocumentId) SELECT 'System.Job', 'code', n::text, id FROM made;
+	COMMIT;
+END $$;
+
+-- An account of very many documents.  Indexes are made afterwards, which takes less time.
+CREATE PROCEDURE bench.make_account(size bigint) LANGUAGE plpgsql AS $$
+DECLARE
+	type_id integer := (SELECT ResourceTypeId FROM dms.ResourceType WHERE ResourceName = 'Job');
+	account uuid := (SELECT r.document_uuid FROM dms.upsert_document('system', 'systems', '{"systemId": "huge", "name": "huge"}') AS r);
+	dropped record;
+BEGIN
+	INSERT INTO bench.ends VALUES ('huge', account);
+	CREATE TEMPORARY TABLE numbered AS
+	SELECT nextval('dms.document_documentid_seq') AS id, dms.uuid_v7() AS uuid FROM generate_series(1, size);
+	CREATE TEMPORARY TABLE made_later AS
+	SELECT i.indrelid::regclass AS of, i.indexrelid::regclass AS index, c.conname AS key,
+		CASE WHEN c.oid IS NULL THEN pg_get_indexdef(i.indexrelid)
+			ELSE format('ALTER TABLE %s ADD CONSTRAINT %I %s', i.indrelid::regclass, c.conname, pg_get_constraintdef(c.oid)) END AS statement
+	FROM pg_index AS i LEFT JOIN pg_constraint AS c ON c.conindid = i.indexrelid
+	WHERE i.indrelid IN ('dms.Document'::regclass, 'dms.DocumentAccount'::regclass);
+	FOR dropped IN SELECT * FROM made_later LOOP
+		EXECUTE CASE WHEN dropped.key IS NULL THEN format('DROP INDEX %s', dropped.index)
+			ELSE format('ALTER TABLE %s DROP CONSTRAINT %I', dropped.of, dropped.key) END;
+	END LOOP;
+	INSERT INTO dms.Document (DocumentId, DocumentUuid, ProjectName, ResourceName, ResourceVersion)
+	SELECT id, uuid, 'System', 'Job', '1.0.0' FROM numbered;
+	INSERT INTO dms.DocumentAccount (AccountId, DocumentId, ResourceTypeId, DocumentUuid)
+	SELECT d.DocumentId, n.id, type_id, n.uuid FROM numbered AS n, dms.Document AS d WHERE d.DocumentUuid = account;
+	FOR dropped IN SELECT * FROM made_later LOOP
+		EXECUTE dropped.statement;
+	END LOOP;
 	COMMIT;
 END $$;
 
