@@ -38,6 +38,12 @@ extern PGDLLEXPORT const RedisLibrary *dms_redis_library(void);
 /* How often the socket is read at most, before the worker does something else. */
 #define READS_AT_ONCE 64
 
+/*
+ * Bytes that a socket of this machine may hold.  The system allows less, but more than it
+ * gives by default.  What does not fit waits until the worker gets a processor again.
+ */
+#define SOCKET_BYTES (1024 * 1024)
+
 /* The largest number of commands before a connection is ready. */
 #define GREETINGS 5
 
@@ -436,6 +442,7 @@ Open(const RedisServer *server)
 	MemoryContext context = AllocSetContextCreate(TopMemoryContext, "dms redis", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext saved = MemoryContextSwitchTo(context);
 	Connection *connection = palloc0(sizeof(Connection));
+	int			bytes = SOCKET_BYTES;
 
 	connection->context = context;
 	connection->timeout = server->timeout;
@@ -452,6 +459,8 @@ Open(const RedisServer *server)
 	{
 		connection->redis->reader->fn = &answer_functions;
 		connection->head.socket = connection->redis->fd;
+		if (server->path != NULL)
+			(void) setsockopt(connection->redis->fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
 	}
 	MemoryContextSwitchTo(saved);
 	return &connection->head;
