@@ -51,9 +51,9 @@ OBJS += $(addprefix src/schema/, \
 OBJS += $(addprefix src/document/, \
 	body.o bodyrules.o changes.o claimstart.o descriptoruris.o document.o documentcache.o \
 	documentkeys.o edges.o flatten.o generatedid.o history.o historypurge.o idempotencykeys.o \
-	identity.o identityread.o idset.o jobs.o notices.o projection.o reconstitute.o redissettings.o \
-	references.o referentialids.o rows.o rowtables.o storedpage.o trackedchanges.o verify.o \
-	versiondiffs.o)
+	identity.o identityread.o idset.o jobs.o notices.o projection.o reconstitute.o \
+	redissettings.o references.o referentialids.o rows.o rowtables.o storedpage.o \
+	trackedchanges.o trackedreads.o verify.o versiondiffs.o)
 OBJS += $(addprefix src/cascade/, \
 	cascade.o cascadeequality.o claim.o closure.o edgesources.o futurenames.o identitylocks.o \
 	identityturns.o keychanges.o locks.o replaceids.o turnstile.o)

@@ -35,6 +35,7 @@
 #include "document/referentialids.h"
 #include "document/storedpage.h"
 #include "engine/attempt.h"
+#include "engine/coresql.h"
 #include "engine/result.h"
 #include "engine/session.h"
 #include "engine/snapshot.h"
@@ -103,22 +104,14 @@ typedef struct Change
 
 static const Oid chunk_types[] = {INT4OID, INT8OID, INT8OID, INT8OID, INT8OID};
 
-#define BEHIND_SQL " WHERE ResourceTypeId OPERATOR(pg_catalog.=) $1" \
+#define AFTER_SQL " WHERE ResourceTypeId OPERATOR(pg_catalog.=) $1" \
 	" AND ROW (ChangeVersion, DocumentId, Etag) OPERATOR(pg_catalog.>) ROW ($2, $3, $4)" \
 	" ORDER BY ChangeVersion, DocumentId, Etag LIMIT $5"
-
-static Statement read_journal =
-{
-	.sql = "SELECT ChangeVersion, DocumentId, Etag FROM dms.DocumentChange" BEHIND_SQL,
-	.nargs = lengthof(chunk_types),
-	.argtypes = chunk_types,
-	.ordered = true,
-};
 
 static Statement read_tracked =
 {
 	.sql = "SELECT ChangeVersion, DocumentId, Etag, DocumentUuid, OldReferentialId, OldAliasId,"
-	" Kind OPERATOR(pg_catalog.=) 'D'::pg_catalog.\"char\" FROM dms.TrackedChange" BEHIND_SQL,
+	" Kind OPERATOR(pg_catalog.=) 'D'::pg_catalog.\"char\" FROM " TRACKED_CHANGES_SQL("t") AFTER_SQL,
 	.nargs = lengthof(chunk_types),
 	.argtypes = chunk_types,
 	.ordered = true,
@@ -162,7 +155,7 @@ PutUuid(char *at, const pg_uuid_t *uuid)
 	return at;
 }
 
-/* Write the name of a kind behind the prefix of keys; returns the end. */
+/* Write the name of a kind after the prefix of keys; returns the end. */
 static char *
 PutKind(Publisher *publisher, const char *name)
 {
@@ -489,23 +482,23 @@ SetAll(Publisher *publisher, const ChangedType *type, Change *changes, int nchan
 
 /* --- a pass --------------------------------------------------------------- */
 
-/* Move the place behind a change. */
+/* Move the place past a change. */
 static void
-MoveBehind(ChangePlace *place, int64 version, const Change *change)
+MovePast(ChangePlace *place, int64 version, const Change *change)
 {
 	place->version = version;
 	place->document_id = change->document_id;
 	place->etag = change->etag;
 }
 
-/* Read the next rows of a type behind the place.  Returns how many there are. */
+/* Read the next deletes and changed keys of a type after the place.  Returns how many there are. */
 static int
-ReadChunk(Publisher *publisher, Statement *statement, int32 type_id, int chunk)
+ReadTracked(Publisher *publisher, int32 type_id, int chunk)
 {
 	const ChangePlace *place = &publisher->cursor.place;
 	Datum		values[] = {Int32GetDatum(type_id), Int64GetDatum(place->version), Int64GetDatum(place->document_id),
 	Int64GetDatum(place->etag), Int64GetDatum(chunk)};
-	int			n = (int) StatementRun(statement, values, NULL, true, 0);
+	int			n = (int) StatementRun(&read_tracked, values, NULL, true, 0);
 
 	publisher->rows += n;
 	return n;
@@ -515,7 +508,7 @@ ReadChunk(Publisher *publisher, Statement *statement, int32 type_id, int chunk)
 static bool
 PublishTracked(Publisher *publisher, const ChangedType *type)
 {
-	int			n = ReadChunk(publisher, &read_tracked, type->id, CHANGES_AT_ONCE);
+	int			n = ReadTracked(publisher, type->id, CHANGES_AT_ONCE);
 
 	ResultExpect(outdated_types);
 	for (int i = 0; i < n; i++)
@@ -525,7 +518,7 @@ PublishTracked(Publisher *publisher, const ChangedType *type)
 		TakeOutdated(i, &outdated);
 		if (ChangeCursorHas(&publisher->cursor, outdated.version))
 			ForgetAll(publisher, &outdated);
-		MoveBehind(&publisher->cursor.place, outdated.version, &outdated.change);
+		MovePast(&publisher->cursor.place, outdated.version, &outdated.change);
 	}
 	return n == CHANGES_AT_ONCE;
 }
@@ -535,18 +528,21 @@ static bool
 PublishDocuments(Publisher *publisher, const ChangedType *type)
 {
 	int			chunk = publisher->kinds & REDIS_DOC ? CHANGES_WITH_DOCUMENTS : CHANGES_AT_ONCE;
-	int			n = ReadChunk(publisher, &read_journal, type->id, chunk);
+	const ChangePlace *place = &publisher->cursor.place;
+	NotedChange after = {place->version, place->document_id, place->etag};
+	int			n;
+	NotedChange *noted = ChangesRead(type->id, &after, PG_INT64_MAX, chunk, &n);
 	Change	   *changes = palloc(sizeof(Change) * Max(n, 1));
 	int			nchanges = 0;
 
+	publisher->rows += n;
 	for (int i = 0; i < n; i++)
 	{
-		int64		version = ResultInt64(i, 1);
-		Change		change = {ResultInt64(i, 2), ResultInt64(i, 3)};
+		Change		change = {noted[i].document_id, noted[i].etag};
 
-		if (ChangeCursorHas(&publisher->cursor, version))
+		if (ChangeCursorHas(&publisher->cursor, noted[i].version))
 			changes[nchanges++] = change;
-		MoveBehind(&publisher->cursor.place, version, &change);
+		MovePast(&publisher->cursor.place, noted[i].version, &change);
 	}
 	if (nchanges > 0)
 		SetAll(publisher, type, changes, nchanges);
@@ -561,7 +557,7 @@ IsFull(const Publisher *publisher)
 		publisher->rows >= ROWS_AT_ONCE;
 }
 
-/* Give the changes of a type behind the place; returns false if the step ends before the last one. */
+/* Give the changes of a type after the place; returns false if the step ends before the last one. */
 static bool
 PublishType(Publisher *publisher, const ChangedType *type)
 {

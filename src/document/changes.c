@@ -430,10 +430,11 @@ ChangesRead(int32 type_id, const NotedChange *after, int64 max, int limit, int *
 	*n = (int) StatementRun(&read_changes, values, NULL, true, 0);
 	rows = palloc_extended(sizeof(NotedChange) * Max(*n, 1), MCXT_ALLOC_HUGE);
 	for (int i = 0; i < *n; i++)
-		rows[i] = (NotedChange)
 	{
-		ResultInt64(i, 1), ResultInt64(i, 2), ResultInt64(i, 3)
-	};
+		rows[i].version = ResultInt64(i, 1);
+		rows[i].document_id = ResultInt64(i, 2);
+		rows[i].etag = ResultInt64(i, 3);
+	}
 	return rows;
 }
 

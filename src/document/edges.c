@@ -70,7 +70,7 @@ static const Oid uuid_types[] = {UUIDOID};
 static Statement count_parents =
 {
 	.sql = "SELECT pg_catalog.split_part(s.EdgeSourceKey, ':', 1), pg_catalog.count(DISTINCT e.ParentDocumentId)"
-	" FROM dms.ReferenceEdge AS e JOIN dms.EdgeSource AS s"
+	" FROM dms.ReferenceEdge AS e JOIN " EDGE_SOURCES_SQL("s")
 	" ON s.EdgeSourceId OPERATOR(pg_catalog.=) e.EdgeSourceId"
 	" WHERE e.ChildDocumentId OPERATOR(pg_catalog.=) $1"
 	" AND e.ParentDocumentId OPERATOR(pg_catalog.<>) $1"
@@ -86,7 +86,7 @@ static Statement find_referencing =
 	" FROM " DOCUMENTS_SQL("c")
 	" JOIN dms.ReferenceEdge AS e ON e.ChildDocumentId OPERATOR(pg_catalog.=) c.DocumentId"
 	DOCUMENT_JOIN_SQL("p", "e.ParentDocumentId")
-	" JOIN dms.EdgeSource AS s ON s.EdgeSourceId OPERATOR(pg_catalog.=) e.EdgeSourceId"
+	" JOIN " EDGE_SOURCES_SQL("s") " ON s.EdgeSourceId OPERATOR(pg_catalog.=) e.EdgeSourceId"
 	" WHERE c.DocumentUuid OPERATOR(pg_catalog.=) $1"
 	" ORDER BY p.ProjectName COLLATE pg_catalog.\"C\", p.ResourceName COLLATE pg_catalog.\"C\","
 	" p.DocumentUuid, s.EdgeSourceKey COLLATE pg_catalog.\"C\"",

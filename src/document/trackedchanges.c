@@ -5,10 +5,11 @@
  * Those who have a copy of the store must hear of both, and a deleted document cannot
  * be asked any more.  A row has the key that the document had, and the one that it has
  * got.  Deletes are recorded by the trigger on dms.Document, for plain DELETE
- * statements, too; that of one document by a function is recorded by the library, which
- * is faster, and the trigger is told to leave it out.  Changed keys are recorded by the library, for all documents of a
- * closure, and of resources whose keys a change of the schema changes.  If rows were
- * changed by others, the old key is not known, and neither is the etag: it is 0.
+ * statements, too.  The delete of one document by a function is recorded by the library,
+ * which is faster, and a setting lets the trigger leave it out.  Changed keys are
+ * recorded by the library, for all documents of a closure, and of resources whose keys a
+ * change of the schema changes.  If rows were changed by others, the old key is not
+ * known, and neither is the etag: it is 0.
  *
  * Rows are deleted only by age.  dms.Store says up to which number some are gone, and
  * whoever has not read beyond it must begin anew.
@@ -213,12 +214,12 @@ KeepKeys(void *arg)
 	(void) StatementExecuteWithArgs(psprintf("INSERT INTO dms.TrackedChange (DocumentId, Etag, Kind, ResourceTypeId, ChangeVersion,"
 											 " DocumentUuid, OldKey, OldReferentialId, OldAliasId)"
 											 " SELECT d.DocumentId, d.Etag OPERATOR(pg_catalog.+) 1, 'K', $1, $2, d.DocumentUuid, k.key,"
-											 " p.ReferentialId, a.ReferentialId FROM dms.Document AS d"
+											 " p.ReferentialId, a.ReferentialId FROM " DOCUMENTS_SQL("d")
 											 " LEFT JOIN (%s) AS k (documentid, key) ON k.documentid OPERATOR(pg_catalog.=) d.DocumentId"
-											 " LEFT JOIN dms.ReferentialIdentity AS p ON p.DocumentId OPERATOR(pg_catalog.=) d.DocumentId"
+											 " LEFT JOIN " REFERENTIAL_IDS_SQL("p") " ON p.DocumentId OPERATOR(pg_catalog.=) d.DocumentId"
 											 " AND p.ProjectName OPERATOR(pg_catalog.=) d.ProjectName"
 											 " AND p.ResourceName OPERATOR(pg_catalog.=) d.ResourceName"
-											 " LEFT JOIN dms.ReferentialIdentity AS a ON a.DocumentId OPERATOR(pg_catalog.=) d.DocumentId"
+											 " LEFT JOIN " REFERENTIAL_IDS_SQL("a") " ON a.DocumentId OPERATOR(pg_catalog.=) d.DocumentId"
 											 " AND ROW (a.ProjectName, a.ResourceName) OPERATOR(pg_catalog.<>) ROW (d.ProjectName, d.ResourceName)"
 											 " WHERE d.ProjectName OPERATOR(pg_catalog.=) $3 AND d.ResourceName OPERATOR(pg_catalog.=) $4", keys),
 									lengthof(types), types, values, false);
@@ -267,7 +268,7 @@ TrackedChangesRenewKeys(const ResourceModel *model)
 		return;
 	values[0] = Int64GetDatum(ChangesVersion() + 1);
 	(void) StatementExecuteWithArgs(psprintf("UPDATE dms.TrackedChange AS t SET NewKey = k.key"
-											 " FROM dms.Document AS d, (%s) AS k (documentid, key)"
+											 " FROM " DOCUMENTS_SQL("d") ", (%s) AS k (documentid, key)"
 											 " WHERE k.documentid OPERATOR(pg_catalog.=) d.DocumentId AND " KEPT_SQL, KeyQuerySql(model)),
 									lengthof(types), types, values, false);
 }
@@ -286,15 +287,15 @@ TrackedChangesCompareKeys(void)
 	if (!ChangesAreTracked())
 		return 0;
 	values[0] = Int64GetDatum(ChangesVersion() + 1);
-	(void) StatementExecuteWithArgs("DELETE FROM dms.TrackedChange AS t USING dms.Document AS d WHERE " KEPT_SQL
+	(void) StatementExecuteWithArgs("DELETE FROM dms.TrackedChange AS t USING " DOCUMENTS_SQL("d") " WHERE " KEPT_SQL
 									" AND (t.NewKey IS NULL"
 									" OR t.OldKey::pg_catalog.jsonb OPERATOR(pg_catalog.=) t.NewKey::pg_catalog.jsonb"
 									" OR " VALUES_SQL("t.OldKey") " OPERATOR(pg_catalog.=) " VALUES_SQL("t.NewKey")
-									" OR (t.OldKey IS NULL AND EXISTS (SELECT FROM dms.ReferentialIdentity AS i"
+									" OR (t.OldKey IS NULL AND EXISTS (SELECT FROM " REFERENTIAL_IDS_SQL("i")
 									" WHERE i.ReferentialId OPERATOR(pg_catalog.=) t.OldReferentialId"
 									" AND i.DocumentId OPERATOR(pg_catalog.=) t.DocumentId)))",
 									lengthof(types), types, values, false);
-	return StatementExecuteWithArgs("SELECT t.DocumentId FROM dms.TrackedChange AS t, dms.Document AS d WHERE " KEPT_SQL,
+	return StatementExecuteWithArgs("SELECT t.DocumentId FROM dms.TrackedChange AS t, " DOCUMENTS_SQL("d") " WHERE " KEPT_SQL,
 									lengthof(types), types, values, false);
 }
 

@@ -74,6 +74,9 @@
 	"SELECT ChildDocumentId, EdgeSourceId, IsIdentityComponent" \
 	" FROM dms.ReferenceEdge WHERE ParentDocumentId OPERATOR(pg_catalog.=) "
 
+/* The places of references, whose rows schema/deployrecord.c writes, to follow FROM or JOIN. */
+#define EDGE_SOURCES_SQL(alias) "dms.EdgeSource AS " alias
+
 /* --- dms.IdentityLock, of cascade/identitylocks.c ------------------------- */
 
 /* The start of an INSERT of the lock row of a new document. */

@@ -10,6 +10,7 @@
 #include <ctype.h>
 
 #include "catalog/pg_type.h"
+#include "engine/coresql.h"
 #include "engine/keyscan.h"
 #include "engine/result.h"
 #include "engine/statement.h"
@@ -79,7 +80,7 @@ static Statement find_edge_sources = {
 	" pg_catalog.concat(ProjectName, '.', ResourceName) AS Name FROM dms.ResourceModel"
 	" WHERE Kind::pg_catalog.text OPERATOR(pg_catalog.<>) 'abstract' OFFSET 0) AS m"
 	" LEFT JOIN (SELECT EdgeSourceId, pg_catalog.split_part(EdgeSourceKey, ':', 1) AS Name"
-	" FROM dms.EdgeSource OFFSET 0) AS s ON s.Name OPERATOR(pg_catalog.=) m.Name"
+	" FROM " EDGE_SOURCES_SQL("e") " OFFSET 0) AS s ON s.Name OPERATOR(pg_catalog.=) m.Name"
 	" ORDER BY m.ProjectName COLLATE pg_catalog.\"C\", m.ResourceName COLLATE pg_catalog.\"C\"",
 	.adaptive = true,
 };

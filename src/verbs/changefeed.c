@@ -19,16 +19,14 @@
 #include "base/faults.h"
 #include "base/ids.h"
 #include "base/report.h"
-#include "catalog/pg_type.h"
 #include "document/changes.h"
 #include "document/reconstitute.h"
 #include "document/rowtables.h"
 #include "document/storedpage.h"
-#include "engine/coresql.h"
+#include "document/trackedreads.h"
 #include "engine/keyscan.h"
 #include "engine/result.h"
 #include "engine/session.h"
-#include "engine/statement.h"
 #include "engine/store.h"
 #include "fmgr.h"
 #include "funcapi.h"
@@ -46,49 +44,6 @@ PG_FUNCTION_INFO_V1(dms_read_changes);
 /* Rows of the journal that are looked at together. */
 #define ROWS_AT_ONCE 1000
 #define FEWEST_ROWS 50
-
-static const Oid chunk_types[] = {INT4OID, INT8OID, INT8OID, INT8OID, INT8OID};
-
-#define BEHIND_SQL "ResourceTypeId OPERATOR(pg_catalog.=) $1" \
-	" AND ROW (ChangeVersion, DocumentId, Etag) OPERATOR(pg_catalog.>) ROW ($2, $3, $4)"
-#define IN_ORDER_SQL " ORDER BY ChangeVersion, DocumentId, Etag LIMIT $5"
-
-static Statement read_journal =
-{
-	.sql = "SELECT ChangeVersion, DocumentId, Etag FROM dms.DocumentChange WHERE " BEHIND_SQL IN_ORDER_SQL,
-	.nargs = lengthof(chunk_types),
-	.argtypes = chunk_types,
-	.ordered = true,
-};
-
-#define TRACKED_SQL "SELECT ChangeVersion, DocumentId, Etag, DocumentUuid, OldKey::pg_catalog.text, NewKey::pg_catalog.text" \
-	" FROM dms.TrackedChange AS t WHERE " BEHIND_SQL " AND Kind::pg_catalog.text OPERATOR(pg_catalog.=) "
-
-static Statement read_keys =
-{
-	.sql = TRACKED_SQL "'K'" IN_ORDER_SQL,
-	.nargs = lengthof(chunk_types),
-	.argtypes = chunk_types,
-	.ordered = true,
-};
-
-static Statement read_deletes =
-{
-	.sql = TRACKED_SQL "'D' AND NOT " DOCUMENT_HAS_UUID_SQL("t.DocumentUuid") IN_ORDER_SQL,
-	.nargs = lengthof(chunk_types),
-	.argtypes = chunk_types,
-	.ordered = true,
-};
-
-#ifdef DMS_FAULTS
-static Statement read_all_deletes =
-{
-	.sql = TRACKED_SQL "'D'" IN_ORDER_SQL,
-	.nargs = lengthof(chunk_types),
-	.argtypes = chunk_types,
-	.ordered = true,
-};
-#endif
 
 /* A resource that has changes. */
 typedef struct ChangedType
@@ -176,17 +131,6 @@ PutEnd(Feed *feed)
 
 /* --- what belongs to a pass ----------------------------------------------- */
 
-/* Read the next rows of a type behind the place.  Returns how many there are. */
-static uint64
-ReadChunk(const Feed *feed, Statement *statement, int32 type_id, int64 chunk)
-{
-	const ChangePlace *place = &feed->cursor.place;
-	Datum		values[] = {Int32GetDatum(type_id), Int64GetDatum(place->version), Int64GetDatum(place->document_id),
-	Int64GetDatum(place->etag), Int64GetDatum(chunk)};
-
-	return StatementRun(statement, values, NULL, true, 0);
-}
-
 /* Take the numbers of rows from the last result. */
 static ChangeRow *
 TakeRows(uint64 n)
@@ -202,9 +146,9 @@ TakeRows(uint64 n)
 	return rows;
 }
 
-/* Move the place behind a row. */
+/* Move the place past a row. */
 static void
-MoveBehind(Feed *feed, const ChangeRow *row)
+MovePast(Feed *feed, const ChangeRow *row)
 {
 	ChangePlace *place = &feed->cursor.place;
 
@@ -330,24 +274,38 @@ PutDocuments(Feed *feed, const ChangedType *type, ChangeRow *rows, int n)
 	}
 }
 
+/* Give a row the place of one in the journal. */
+static void
+SetPlaceOfRow(ChangeRow *row, const NotedChange *noted)
+{
+	row->version = noted->version;
+	row->document_id = noted->document_id;
+	row->etag = noted->etag;
+}
+
 /* Read one chunk of the journal of a type.  Returns false if it was the last one. */
 static bool
 DocumentsChunk(Feed *feed, const ChangedType *type)
 {
+	const ChangePlace *place = &feed->cursor.place;
+	NotedChange after = {place->version, place->document_id, place->etag};
 	int			chunk = Min(Max(feed->left, FEWEST_ROWS), ROWS_AT_ONCE);
-	int			nread = (int) ReadChunk(feed, &read_journal, type->id, chunk);
-	ChangeRow  *rows = TakeRows(nread);
-	ChangeRow	last = {0};
+	int			nread;
+	NotedChange *noted = ChangesRead(type->id, &after, PG_INT64_MAX, chunk, &nread);
+	ChangeRow  *rows = palloc0(sizeof(ChangeRow) * Max(nread, 1));
 	int			n = 0;
 
-	if (nread > 0)
-		last = rows[nread - 1];
 	for (int i = 0; i < nread; i++)
-		if (ChangeCursorHas(&feed->cursor, rows[i].version))
-			rows[n++] = rows[i];
+		if (ChangeCursorHas(&feed->cursor, noted[i].version))
+			SetPlaceOfRow(&rows[n++], &noted[i]);
 	PutDocuments(feed, type, rows, n);
 	if (feed->left > 0 && nread > 0)
-		MoveBehind(feed, &last);
+	{
+		ChangeRow	last = {0};
+
+		SetPlaceOfRow(&last, &noted[nread - 1]);
+		MovePast(feed, &last);
+	}
 	return nread == chunk;
 }
 
@@ -370,28 +328,19 @@ TakeKeys(ChangeRow *rows, uint64 n)
 	}
 }
 
-/* Returns the statement that reads the rows of a phase. */
-static Statement *
-TrackedStatement(ChangePhase phase)
-{
-#ifdef DMS_FAULTS
-	if (phase == PHASE_DELETES && FAULT_SKIP("suppress_by_uuid"))
-		return &read_all_deletes;
-#endif
-	return phase == PHASE_KEYS ? &read_keys : &read_deletes;
-}
-
 /* Read deletes or keys as the owner. */
 static ChangeRow *
-ReadTracked(Feed *feed, int32 type_id, int chunk, int *n)
+ReadTracked(const Feed *feed, int32 type_id, int chunk, int *n)
 {
+	const ChangePlace *place = &feed->cursor.place;
 	MemoryContext context = CurrentMemoryContext;
 	MemoryContext saved;
 	Session		owner;
 	ChangeRow  *rows;
 
 	SessionBegin(&owner, RIGHTS_OF_OWNER);
-	*n = (int) ReadChunk(feed, TrackedStatement(feed->cursor.place.phase), type_id, chunk);
+	*n = (int) TrackedReadsAfter(place->phase == PHASE_KEYS ? TRACKED_KEYS : TRACKED_DELETES, type_id,
+								 place->version, place->document_id, place->etag, chunk);
 	saved = MemoryContextSwitchTo(context);
 	rows = TakeRows(*n);
 	TakeKeys(rows, *n);
@@ -420,7 +369,7 @@ TrackedChunk(Feed *feed, const ChangedType *type)
 		if (ChangeCursorHas(&feed->cursor, rows[i].version))
 			PutRow(feed, deletes ? "delete" : "key", type, &rows[i]);
 		else
-			MoveBehind(feed, &rows[i]);
+			MovePast(feed, &rows[i]);
 	}
 	return nread == chunk;
 }
@@ -460,7 +409,7 @@ TypesOf(const Feed *feed, int *n)
 	return types;
 }
 
-/* Deliver the rows of a type behind the place. */
+/* Deliver the rows of a type after the place. */
 static void
 ReadType(Feed *feed, const ChangedType *type)
 {
@@ -566,7 +515,7 @@ ReadPass(Feed *feed)
 	PutEnd(feed);
 }
 
-/* Return changes after a cursor, and the cursors behind them. */
+/* Return changes after a cursor, and the cursors after them. */
 Datum
 dms_read_changes(PG_FUNCTION_ARGS)
 {

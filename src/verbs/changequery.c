@@ -12,14 +12,11 @@
  */
 #include "postgres.h"
 
-#include "base/faults.h"
 #include "base/report.h"
-#include "catalog/pg_type.h"
 #include "document/changes.h"
-#include "engine/coresql.h"
+#include "document/trackedreads.h"
 #include "engine/result.h"
 #include "engine/session.h"
-#include "engine/statement.h"
 #include "engine/store.h"
 #include "engine/storerow.h"
 #include "fmgr.h"
@@ -34,88 +31,6 @@ PG_FUNCTION_INFO_V1(dms_available_change_versions);
 PG_FUNCTION_INFO_V1(dms_changed_documents);
 PG_FUNCTION_INFO_V1(dms_deleted_documents);
 PG_FUNCTION_INFO_V1(dms_changed_keys);
-
-static const Oid window_types[] = {INT4OID, INT8OID, INT8OID, INT8OID, INT8OID};
-
-/*
- * Deleted documents, unless there is one with the identity or the id again.  One that
- * has taken over the identity after the window does not count: the client hears of it
- * later, if at all, for it may have given up the identity by then.
- */
-#define DELETED_SQL " FROM dms.TrackedChange AS t WHERE t.ResourceTypeId OPERATOR(pg_catalog.=) $1" \
-	" AND t.ChangeVersion OPERATOR(pg_catalog.>=) $2 AND t.ChangeVersion OPERATOR(pg_catalog.<=) $3" \
-	" AND t.Kind::pg_catalog.text OPERATOR(pg_catalog.=) 'D' AND t.OldKey IS NOT NULL"
-#define SUPPRESSED_SQL \
-	" AND NOT EXISTS (SELECT FROM dms.ReferentialIdentity AS i" \
-	" WHERE i.ReferentialId OPERATOR(pg_catalog.=) t.OldReferentialId" \
-	" AND COALESCE((SELECT k.ChangeVersion FROM dms.TrackedChange AS k" \
-	" WHERE k.DocumentId OPERATOR(pg_catalog.=) i.DocumentId AND k.Kind::pg_catalog.text OPERATOR(pg_catalog.=) 'K'" \
-	" ORDER BY k.Etag DESC LIMIT 1), 0) OPERATOR(pg_catalog.<=) $3)" \
-	" AND NOT " DOCUMENT_HAS_UUID_SQL("t.DocumentUuid")
-#define DELETED_PAGE_SQL(suppressed) \
-	"SELECT t.DocumentUuid, t.ChangeVersion, t.OldKey::pg_catalog.text, NULL::pg_catalog.text" DELETED_SQL suppressed \
-	" ORDER BY t.ChangeVersion, t.DocumentId LIMIT $4 OFFSET $5"
-
-static Statement find_deleted =
-{
-	.sql = DELETED_PAGE_SQL(SUPPRESSED_SQL),
-	.nargs = lengthof(window_types),
-	.argtypes = window_types,
-	.ordered = true,
-};
-
-static Statement count_deleted =
-{
-	.sql = "SELECT pg_catalog.count(*)" DELETED_SQL SUPPRESSED_SQL,
-	.nargs = 3,
-	.argtypes = window_types,
-};
-
-/*
- * The first old key and the last new one, by etag: the numbers of transactions that
- * overlapped may be in the other order.  There and back again is no change.
- */
-#define KEYS_SQL(order) \
-	"SELECT DocumentUuid, Version, OldKey, NewKey FROM (SELECT t.DocumentId, t.DocumentUuid," \
-	" pg_catalog.max(t.ChangeVersion) AS Version," \
-	" (pg_catalog.array_agg(t.OldKey::pg_catalog.text ORDER BY t." order "))[1] AS OldKey," \
-	" (pg_catalog.array_agg(t.NewKey::pg_catalog.text ORDER BY t." order " DESC))[1] AS NewKey" \
-	" FROM dms.TrackedChange AS t WHERE t.ResourceTypeId OPERATOR(pg_catalog.=) $1" \
-	" AND t.ChangeVersion OPERATOR(pg_catalog.>=) $2 AND t.ChangeVersion OPERATOR(pg_catalog.<=) $3" \
-	" AND t.Kind::pg_catalog.text OPERATOR(pg_catalog.=) 'K' AND t.OldKey IS NOT NULL" \
-	" GROUP BY t.DocumentId, t.DocumentUuid) AS k" \
-	" WHERE OldKey OPERATOR(pg_catalog.<>) NewKey"
-#define KEYS_PAGE_SQL(order) KEYS_SQL(order) " ORDER BY Version, DocumentId LIMIT $4 OFFSET $5"
-
-static Statement find_keys =
-{
-	.sql = KEYS_PAGE_SQL("Etag"),
-	.nargs = lengthof(window_types),
-	.argtypes = window_types,
-};
-
-static Statement count_keys =
-{
-	.sql = "SELECT pg_catalog.count(*) FROM (" KEYS_SQL("Etag") ") AS c",
-	.nargs = 3,
-	.argtypes = window_types,
-};
-
-#ifdef DMS_FAULTS
-static Statement find_all_deleted =
-{
-	.sql = DELETED_PAGE_SQL(""),
-	.nargs = lengthof(window_types),
-	.argtypes = window_types,
-	.ordered = true,
-};
-static Statement find_keys_by_number =
-{
-	.sql = KEYS_PAGE_SQL("ChangeVersion"),
-	.nargs = lengthof(window_types),
-	.argtypes = window_types,
-};
-#endif
 
 /* --- rights --------------------------------------------------------------- */
 
@@ -169,20 +84,9 @@ ChangeQueryNewest(int64 *oldest)
 	return newest;
 }
 
-/* Run a statement on a window of a resource. */
-static uint64
-RunWindow(Statement *statement, const Resource *resource, const ChangePage *window)
-{
-	Datum		values[] = {Int32GetDatum(resource->type_id), Int64GetDatum(window->min_version),
-		Int64GetDatum(window->max_version), Int64GetDatum(window->limit), Int64GetDatum(window->offset)
-	};
-
-	return StatementRun(statement, values, NULL, true, 0);
-}
-
 /* Hand the items of a window to the sink, if the caller may read them. */
 static void
-ReadWindow(Statement *statement, Resource *resource, const ChangePage *window, ChangedSink sink, void *state)
+ReadWindow(TrackedKind kind, Resource *resource, const ChangePage *window, ChangedSink sink, void *state)
 {
 	Session		owner;
 	uint64		n;
@@ -191,7 +95,7 @@ ReadWindow(Statement *statement, Resource *resource, const ChangePage *window, C
 	if (!ChangeQueryMayRead(resource->model->project, resource->model->resource))
 		return;
 	SessionBegin(&owner, RIGHTS_OF_OWNER);
-	n = RunWindow(statement, resource, window);
+	n = TrackedReadsPage(kind, resource->type_id, window);
 	for (uint64 i = 0; i < n; i++)
 	{
 		ChangedItem item = {.uuid = ResultUuid(i, 1),.version = ResultInt64(i, 2)};
@@ -209,7 +113,7 @@ ReadWindow(Statement *statement, Resource *resource, const ChangePage *window, C
 
 /* Count the items of a window; 0 if the caller may not read them. */
 static int64
-CountWindow(Statement *statement, Resource *resource, const ChangePage *window)
+CountWindow(TrackedKind kind, Resource *resource, const ChangePage *window)
 {
 	Session		owner;
 	int64		n;
@@ -218,53 +122,40 @@ CountWindow(Statement *statement, Resource *resource, const ChangePage *window)
 	if (!ChangeQueryMayRead(resource->model->project, resource->model->resource))
 		return 0;
 	SessionBegin(&owner, RIGHTS_OF_OWNER);
-	(void) RunWindow(statement, resource, window);
-	n = ResultInt64(0, 1);
+	n = TrackedReadsCount(kind, resource->type_id, window);
 	SessionEnd(&owner);
 	return n;
 }
 
 /*
- * Read the documents of a resource that were deleted, and whose identity nobody has
- * again.  The sink must not use SPI.
+ * Read the documents of a resource that were deleted, and whose identity no other
+ * document has again.  The sink must not use SPI.
  */
 void
 ChangeQueryDeleted(Resource *resource, const ChangePage *window, ChangedSink sink, void *state)
 {
-	Statement  *statement = &find_deleted;
-
-#ifdef DMS_FAULTS
-	if (FAULT_SKIP("suppress_by_identity"))
-		statement = &find_all_deleted;
-#endif
-	ReadWindow(statement, resource, window, sink, state);
+	ReadWindow(TRACKED_DELETES, resource, window, sink, state);
 }
 
 /* Count them, whatever the page. */
 int64
 ChangeQueryCountDeleted(Resource *resource, const ChangePage *window)
 {
-	return CountWindow(&count_deleted, resource, window);
+	return CountWindow(TRACKED_DELETES, resource, window);
 }
 
 /* Read the documents of a resource whose keys have changed, each once. */
 void
 ChangeQueryKeys(Resource *resource, const ChangePage *window, ChangedSink sink, void *state)
 {
-	Statement  *statement = &find_keys;
-
-#ifdef DMS_FAULTS
-	if (FAULT_SKIP("collapse_by_etag"))
-		statement = &find_keys_by_number;
-#endif
-	ReadWindow(statement, resource, window, sink, state);
+	ReadWindow(TRACKED_KEYS, resource, window, sink, state);
 }
 
 /* Count them, whatever the page. */
 int64
 ChangeQueryCountKeys(Resource *resource, const ChangePage *window)
 {
-	return CountWindow(&count_keys, resource, window);
+	return CountWindow(TRACKED_KEYS, resource, window);
 }
 
 /* --- functions ------------------------------------------------------------ */

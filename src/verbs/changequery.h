@@ -7,17 +7,9 @@
 
 #include "postgres.h"
 
+#include "document/trackedreads.h"
 #include "model/modelcache.h"
 #include "utils/uuid.h"
-
-/* Numbers of changes, both included, and a page of the result. */
-typedef struct ChangePage
-{
-	int64		min_version;
-	int64		max_version;
-	int64		limit;
-	int64		offset;
-} ChangePage;
 
 /* A document that was deleted, or whose key has changed. */
 typedef struct ChangedItem
