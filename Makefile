@@ -49,10 +49,10 @@ OBJS += $(addprefix src/schema/, \
 	modelbuild.o modelcheck.o modelgraph.o modelkeys.o modelset.o modeltables.o naming.o renames.o \
 	schemadiff.o searchindex.o)
 OBJS += $(addprefix src/document/, \
-	body.o bodyrules.o changes.o claimstart.o descriptoruris.o document.o documentcache.o \
-	documentkeys.o edges.o flatten.o generatedid.o history.o historypurge.o idempotencykeys.o \
-	identity.o identityread.o idset.o jobs.o notices.o projection.o reconstitute.o \
-	redissettings.o references.o referentialids.o rows.o rowtables.o storedpage.o \
+	body.o bodyrules.o changes.o claimstart.o descriptormemo.o descriptoruris.o document.o \
+	documentcache.o documentkeys.o edges.o flatten.o generatedid.o history.o historypurge.o \
+	idempotencykeys.o identity.o identityread.o idset.o jobs.o notices.o projection.o \
+	reconstitute.o redissettings.o references.o referentialids.o rows.o rowtables.o storedpage.o \
 	trackedchanges.o trackedreads.o verify.o versiondiffs.o)
 OBJS += $(addprefix src/cascade/, \
 	cascade.o cascadeequality.o claim.o closure.o edgesources.o futurenames.o identitylocks.o \

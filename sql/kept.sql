@@ -48,6 +48,26 @@ SET LOCAL dms.descriptor_cache = 0;
 SELECT shown();
 SELECT scans() = :before AS kept;
 ROLLBACK;
+-- A write that changes nothing looks up its own identity, and not the descriptors that were
+-- looked up before.
+CREATE FUNCTION write_again() RETURNS text LANGUAGE sql AS $$
+	SELECT outcome FROM dms.upsert_document('ed-fi', 'schools', json_build_object('schoolId', 1,
+		'nameOfInstitution', 'School', 'gradeLevels',
+		json_build_array(json_build_object('gradeLevelDescriptor', 'uri://ed-fi.org/GradeLevelDescriptor#1'))))
+$$;
+CREATE FUNCTION lookups() RETURNS bigint LANGUAGE sql AS $$
+	SELECT pg_stat_get_xact_numscans('dms.referentialidentity_pkey'::regclass)
+$$;
+SELECT write_again();
+BEGIN;
+SELECT lookups() AS before \gset
+SELECT write_again();
+SELECT lookups() - :before AS looked_up;
+SET LOCAL dms.descriptor_cache = 0;
+SELECT lookups() AS before \gset
+SELECT write_again();
+SELECT lookups() - :before AS looked_up;
+ROLLBACK;
 -- There is no more space than the setting says.
 BEGIN;
 SET LOCAL dms.descriptor_cache = '1kB';

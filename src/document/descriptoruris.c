@@ -63,6 +63,13 @@ DescriptorUrisInit(void)
 							NULL, NULL, NULL);
 }
 
+/* Returns true if sessions may keep what they know of descriptors. */
+bool
+DescriptorUrisKept(void)
+{
+	return cache_size > 0;
+}
+
 /* Returns true if a column of a table has the URIs of descriptors. */
 bool
 DescriptorUrisAre(const char *schema, const char *table, const char *column)

@@ -27,6 +27,7 @@ typedef struct ReferenceUse
 	bool		settled;		/* the call locks the target's identity for
 								 * update */
 	bool		later;			/* to be resolved when followers are known */
+	bool		guessed;		/* document_id is where it led before */
 } ReferenceUse;
 
 /* A body as rows, references and identity. */

@@ -9,6 +9,7 @@
 #include "base/lowercase.h"
 #include "base/referentialid.h"
 #include "base/uuid.h"
+#include "document/descriptormemo.h"
 #include "document/identity.h"
 
 /*
@@ -92,9 +93,14 @@ DescriptorId(const char *project, const char *resource, const JNode *node,
 			 pg_uuid_t *id)
 {
 	const char *path = "$.descriptor";
-	const char *value = IdentityText(node, true);
+	const char *value;
 
+	if (node != NULL && node->text != NULL &&
+		DescriptorMemoFind(project, resource, node->text, node->length, id))
+		return;
+	value = IdentityText(node, true);
 	ReferentialId(project, resource, 1, &path, &value, id);
+	DescriptorMemoKeep(project, resource, node->text, node->length, id);
 }
 
 /*

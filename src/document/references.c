@@ -5,11 +5,57 @@
  */
 #include "postgres.h"
 
+#include "base/faults.h"
 #include "base/report.h"
+#include "document/descriptormemo.h"
 #include "document/identity.h"
 #include "document/references.h"
 #include "engine/snapshot.h"
 #include "miscadmin.h"
+
+/* Returns true if a descriptor keeps its identity for as long as it exists. */
+static bool
+NamesForever(const ReferenceUse *use)
+{
+	return use->reference->descriptor && !use->reference->can_change;
+}
+
+/* Take the documents of references from a set; those that were guessed are not in it. */
+static void
+TakeResolved(FlatDocument *flat, const IdSet *set)
+{
+	for (int i = 0; i < flat->nuses; i++)
+	{
+		ReferenceUse *use = &flat->uses[i];
+
+		if (use->guessed)
+			continue;
+		use->document_id = IdSetFind(set, &use->referential_id);
+		if (use->document_id != 0 && NamesForever(use))
+			DescriptorMemoLearn(&use->referential_id, use->document_id);
+	}
+}
+
+/*
+ * Resolve the references that are not guessed, and the identity of the body, in one
+ * lookup in the active snapshot.  Returns the document that has the identity, or 0.
+ */
+static int64
+Resolve(FlatDocument *flat)
+{
+	pg_uuid_t  *ids = palloc(sizeof(pg_uuid_t) * (flat->nuses + 1));
+	int			n = 0;
+	IdSet	   *set;
+
+	ids[n++] = flat->primary;
+	for (int i = 0; i < flat->nuses; i++)
+		if (!flat->uses[i].guessed)
+			ids[n++] = flat->uses[i].referential_id;
+	set = IdSetMake(ids, n);
+	ReferentialIdsLookUp(set);
+	TakeResolved(flat, set);
+	return IdSetFind(set, &flat->primary);
+}
 
 /*
  * Resolve all references and the identity of the body, in one lookup in the
@@ -18,17 +64,68 @@
 int64
 ReferencesResolve(FlatDocument *flat)
 {
-	pg_uuid_t  *ids = palloc(sizeof(pg_uuid_t) * (flat->nuses + 1));
+	for (int i = 0; i < flat->nuses; i++)
+		flat->uses[i].guessed = false;
+	return Resolve(flat);
+}
+
+/*
+ * The same, but for descriptors take the documents that they were resolved to before,
+ * where that is known.  Stored rows must confirm the guesses; otherwise
+ * ReferencesResolveGuessed() must be called.
+ */
+int64
+ReferencesGuess(FlatDocument *flat)
+{
+	int64		own;
+
+	for (int i = 0; i < flat->nuses; i++)
+	{
+		ReferenceUse *use = &flat->uses[i];
+
+		use->document_id = NamesForever(use) ? DescriptorMemoGuess(&use->referential_id) : 0;
+		use->guessed = use->document_id != 0;
+	}
+	own = Resolve(flat);
+
+	/* What changed before the snapshot was taken is known since a table was locked. */
+	if (!DescriptorMemoHolds())
+		(void) ReferencesResolveGuessed(flat);
+	return own;
+}
+
+/*
+ * Resolve the references that were guessed.  Returns true if one of them names another
+ * document, or none.
+ */
+bool
+ReferencesResolveGuessed(FlatDocument *flat)
+{
+	pg_uuid_t  *ids = palloc(sizeof(pg_uuid_t) * Max(flat->nuses, 1));
+	bool		differ = false;
+	int			n = 0;
 	IdSet	   *set;
 
-	ids[0] = flat->primary;
 	for (int i = 0; i < flat->nuses; i++)
-		ids[i + 1] = flat->uses[i].referential_id;
-	set = IdSetMake(ids, flat->nuses + 1);
+		if (flat->uses[i].guessed)
+			ids[n++] = flat->uses[i].referential_id;
+	if (n == 0 || FAULT_SKIP("guesses"))
+		return false;
+	set = IdSetMake(ids, n);
 	ReferentialIdsLookUp(set);
 	for (int i = 0; i < flat->nuses; i++)
-		flat->uses[i].document_id = IdSetFind(set, &flat->uses[i].referential_id);
-	return IdSetFind(set, &flat->primary);
+	{
+		ReferenceUse *use = &flat->uses[i];
+
+		if (!use->guessed)
+			continue;
+		differ |= IdSetFind(set, &use->referential_id) != use->document_id;
+		use->document_id = IdSetFind(set, &use->referential_id);
+		use->guessed = false;
+		if (use->document_id != 0)
+			DescriptorMemoLearn(&use->referential_id, use->document_id);
+	}
+	return differ;
 }
 
 /*

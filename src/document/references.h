@@ -11,6 +11,8 @@
 #include "document/referentialids.h"
 
 extern int64 ReferencesResolve(FlatDocument *flat);
+extern int64 ReferencesGuess(FlatDocument *flat);
+extern bool ReferencesResolveGuessed(FlatDocument *flat);
 extern int64 ReferencesResolveOwn(const FlatDocument *flat);
 extern bool ReferencesComplete(const FlatDocument *flat);
 extern void ReferencesForgetOld(FlatDocument *flat, int64 document_id);

@@ -116,29 +116,38 @@ ClaimOrFind(void *arg)
 	}
 }
 
+/* Returns true if the references are complete, and the stored rows are those of the body. */
+static bool
+IsStored(const Write *write)
+{
+	if (!ReferencesComplete(write->flat))
+		return false;
+	FlattenSetIds(write->flat, write->document_id);
+	return RowsUnchanged(write->resource, write->document_id, write->flat);
+}
+
 /*
  * Resolve everything in one snapshot and, in the same one, look whether the
- * body is stored already: then nothing else happens.
+ * body is stored already: then nothing else happens.  Descriptors are looked up
+ * only where that is not so, or not with the documents that they led to before.
  */
 static bool
 AnswerUnchanged(Write *write)
 {
 	DocumentHeader header;
-	bool		unchanged = false;
+	bool		found;
+	bool		unchanged;
 
 	SnapshotBegin();
-	write->document_id = ReferencesResolve(write->flat);
-	if (write->document_id != 0 && DocumentHeaderRead(write->document_id, &header))
-	{
+	write->document_id = ReferencesGuess(write->flat);
+	found = write->document_id != 0 && DocumentHeaderRead(write->document_id, &header);
+	if (found)
 		PreconditionCheck(&write->precondition, &header);
-		if (ReferencesComplete(write->flat))
-		{
-			FlattenSetIds(write->flat, write->document_id);
-			unchanged = RowsUnchanged(write->resource, write->document_id, write->flat);
-		}
-	}
 	else
 		PreconditionCheckAbsent(&write->precondition);
+	unchanged = found && IsStored(write);
+	if (!unchanged && ReferencesResolveGuessed(write->flat))
+		unchanged = found && IsStored(write);
 	SnapshotEnd();
 	if (unchanged)
 		WriteFinish(write, WRITE_UNCHANGED, &header);
