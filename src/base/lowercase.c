@@ -18,6 +18,9 @@
 
 PG_FUNCTION_INFO_V1(dms_lower_invariant);
 
+/* Bytes between two looks for interrupts. */
+#define RUN_LENGTH ((size_t) 0x4000)
+
 /* Every step-th character from first to last has its lower case delta away. */
 typedef struct LowercaseRange
 {
@@ -73,34 +76,44 @@ AppendLower(StringInfo out, const char *s, size_t len)
 	return size;
 }
 
+/*
+ * Write the lower case of the ASCII characters that a string begins with; returns their
+ * number.
+ */
+static size_t
+LowerAscii(char *out, const char *s, size_t len)
+{
+	size_t		n = 0;
+
+	while (n < len && !IS_HIGHBIT_SET(s[n]))
+	{
+		out[n] = s[n] >= 'A' && s[n] <= 'Z' ? s[n] + ('a' - 'A') : s[n];
+		n++;
+	}
+	return n;
+}
+
 /* Returns the lower case of a UTF-8 string, terminated by a NUL. */
 char *
 LowercaseInvariant(const char *s, size_t len)
 {
 	StringInfoData out;
 	size_t		at = 0;
-	size_t		look = 0;		/* where to look for interrupts next */
 
 	initStringInfo(&out);
-	enlargeStringInfo(&out, (int) len);
 	while (at < len)
 	{
-		if (at >= look)
-		{
-			CHECK_FOR_INTERRUPTS();
-			look = at + 0x4000;
-		}
-		if (IS_HIGHBIT_SET(s[at]))
-			at += AppendLower(&out, s + at, len - at);
-		else
-		{
-			char		c = s[at++];
+		size_t		n;
 
-			if (c >= 'A' && c <= 'Z')
-				c += 'a' - 'A';
-			appendStringInfoCharMacro(&out, c);
-		}
+		CHECK_FOR_INTERRUPTS();
+		enlargeStringInfo(&out, (int) (len - at));
+		n = LowerAscii(out.data + out.len, s + at, Min(len - at, RUN_LENGTH));
+		out.len += (int) n;
+		at += n;
+		if (at < len && IS_HIGHBIT_SET(s[at]))
+			at += AppendLower(&out, s + at, len - at);
 	}
+	out.data[out.len] = '\0';
 	return out.data;
 }
 

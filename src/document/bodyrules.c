@@ -15,6 +15,7 @@
 #include "base/uuid.h"
 #include "document/body.h"
 #include "miscadmin.h"
+#include "utils/builtins.h"
 
 /* An element of an array, and the text of the values that must be unique. */
 typedef struct ElementKey
@@ -23,6 +24,13 @@ typedef struct ElementKey
 	JNode	   *element;
 	int			position;		/* in document order */
 } ElementKey;
+
+/* What is wrong with any of the references of a body. */
+typedef struct ReferenceFaults
+{
+	bool		incomplete;		/* a value is missing */
+	bool		ambiguous;		/* a value could be mistaken for several */
+} ReferenceFaults;
 
 /* Returns true if values at a path are descriptor URIs, by its name. */
 static bool
@@ -135,6 +143,19 @@ ReportDuplicates(Problem *problem, ElementKey *keys, int n, const char *what)
 					  "the %s element %s.", Ordinal(keys[i].element->index + 1), what);
 }
 
+/* Append a text behind its length, so that no text of another length looks the same. */
+static void
+AppendSized(StringInfo out, const char *text)
+{
+	int			length = (int) strlen(text);
+	char		digits[12];
+
+	appendBinaryStringInfo(out, digits, pg_ltoa(length, digits));
+	appendStringInfoChar(out, ':');
+	appendBinaryStringInfo(out, text, length);
+	appendStringInfoChar(out, ';');
+}
+
 /* Returns the values of an element at these paths as one text. */
 static char *
 KeyOf(JNode *element, char **members, int nmembers)
@@ -150,12 +171,8 @@ KeyOf(JNode *element, char **members, int nmembers)
 		if (value == NULL || value->text == NULL)
 			appendStringInfoString(&key, "-;");
 		else
-		{
-			const char *text = IsDescriptorPath(members[i]) ?
-			LowercaseInvariant(value->text, value->length) : value->text;
-
-			appendStringInfo(&key, "%zu:%s;", strlen(text), text);
-		}
+			AppendSized(&key, IsDescriptorPath(members[i]) ?
+						LowercaseInvariant(value->text, value->length) : value->text);
 	}
 	return key.data;
 }
@@ -170,17 +187,20 @@ CheckBareReferences(Problem *problem, const ResourceModel *model,
 {
 	const ReferenceModel *reference =
 	&model->references[table->columns[table->nkeys].reference];
-	char	  **members = palloc(sizeof(char *) * reference->nmembers);
+	char	  **members;
 	List	   *elements = NIL;
 	ElementKey *keys;
 	int			n = 0;
 	ListCell   *cell;
 
+	JsonTreeSelect(body, table->scope_path, &elements);
+	if (list_length(elements) < 2)
+		return;
+	members = palloc(sizeof(char *) * reference->nmembers);
 	for (int i = 0; i < reference->nmembers; i++)
 		members[i] = psprintf("%s.%s", reference->path + strlen(table->scope_path),
 							  reference->members[i].name);
-	JsonTreeSelect(body, table->scope_path, &elements);
-	keys = palloc(sizeof(ElementKey) * Max(list_length(elements), 1));
+	keys = palloc(sizeof(ElementKey) * list_length(elements));
 	foreach(cell, elements)
 	{
 		keys[n].element = lfirst(cell);
@@ -203,9 +223,12 @@ CheckUniqueness(Problem *problem, const UniquenessModel *uniqueness, JNode *body
 	foreach(cell, arrays)
 	{
 		JNode	   *array = lfirst(cell);
-		ElementKey *keys = palloc(sizeof(ElementKey) * Max(array->nchildren, 1));
+		ElementKey *keys;
 		int			n = 0;
 
+		if (array->nchildren < 2)
+			continue;
+		keys = palloc(sizeof(ElementKey) * array->nchildren);
 		foreach_child(child, array)
 		{
 			keys[n].element = child;
@@ -279,16 +302,66 @@ EndStage(Problem *problem)
 		ProblemRaiseInvalid(problem);
 }
 
-/* Check all rules, on a body in canonical form. */
+/* Note what is wrong with a reference, if anything is. */
+static void
+LookAtReference(const ReferenceModel *reference, const JNode *node, ReferenceFaults *faults)
+{
+	for (int i = 0; i < reference->nmembers; i++)
+		faults->incomplete |= JsonTreeMember(node, reference->members[i].name) == NULL;
+	foreach_child(child, node)
+		faults->ambiguous |= ReferentialIdValueIsAmbiguous(child->text);
+}
+
+/* Note what is wrong with the references in an object. */
+static void
+LookAtReferences(const ResourceModel *model, const JNode *object, ReferenceFaults *faults)
+{
+	check_stack_depth();
+	foreach_child(child, object)
+	{
+		const PropertyModel *property = child->meaning;
+
+		CHECK_FOR_INTERRUPTS();
+		switch ((PropertyKind) property->kind)
+		{
+			case PROPERTY_REFERENCE:
+				LookAtReference(&model->references[property->reference], child, faults);
+				break;
+			case PROPERTY_DESCRIPTOR:
+				faults->ambiguous |= ReferentialIdValueIsAmbiguous(child->text);
+				break;
+			case PROPERTY_OBJECT:
+			case PROPERTY_EXTENSION:
+				LookAtReferences(model, child, faults);
+				break;
+			case PROPERTY_ARRAY:
+				foreach_child(element, child)
+					LookAtReferences(model, element, faults);
+				break;
+			case PROPERTY_SCALAR:
+			case PROPERTY_MEMBER:
+				break;
+		}
+	}
+}
+
+/*
+ * Check all rules, on a body in canonical form.  A model has many references that a
+ * body does not have, so one walk over the body finds out whether any is at fault;
+ * where that is so, they are looked at in the order of the model.
+ */
 void
 BodyRulesCheck(const ResourceModel *model, JNode *body)
 {
 	Problem    *problem = ProblemNew(PROBLEM_BODY_NOT_VALID);
+	ReferenceFaults faults = {0};
+
+	LookAtReferences(model, body, &faults);
 
 	for (int i = 0; i < model->nequalities; i++)
 		CheckEquality(problem, &model->equalities[i], body);
 	EndStage(problem);
-	for (int i = 0; i < model->nreferences; i++)
+	for (int i = 0; faults.incomplete && i < model->nreferences; i++)
 		if (!model->references[i].descriptor)
 			CheckComplete(problem, &model->references[i], body);
 	EndStage(problem);
@@ -300,7 +373,7 @@ BodyRulesCheck(const ResourceModel *model, JNode *body)
 		CheckUniqueness(problem, &model->uniqueness[i], body);
 	EndStage(problem);
 	CheckOwnIdentity(problem, model, body);
-	for (int i = 0; i < model->nreferences; i++)
+	for (int i = 0; faults.ambiguous && i < model->nreferences; i++)
 		CheckReferenced(problem, &model->references[i], body);
 	EndStage(problem);
 }
