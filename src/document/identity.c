@@ -95,7 +95,7 @@ DescriptorId(const char *project, const char *resource, const JNode *node,
 	const char *path = "$.descriptor";
 	const char *value;
 
-	if (node != NULL && node->text != NULL &&
+	if (node != NULL && node->text &&
 		DescriptorMemoFind(project, resource, node->text, node->length, id))
 		return;
 	value = IdentityText(node, true);
