@@ -45,7 +45,8 @@ SELECT count(dms.update_document(id, json_build_object('noteId', n))) FROM kept;
 SELECT dms.delete_document(id) FROM kept WHERE n = 3;
 
 -- What the current role gets from each function: the note, its first version, and that of
--- now; the number of its versions; and the resources of the statistics.
+-- now; the number of its versions; what changed, and how often; what a cache keeps; and the
+-- resources of the statistics.
 CREATE FUNCTION answer(call text, id uuid) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	result text;
@@ -61,6 +62,9 @@ SELECT n,
 	answer($$SELECT CASE WHEN dms.get_document($1, version => 1)::text LIKE '%offering%' THEN 'all of it' ELSE dms.get_document($1, version => 1)::text END$$, id) AS first,
 	answer($$SELECT CASE WHEN dms.get_document($1, as_of => clock_timestamp()) IS NOT NULL THEN 'text' END$$, id) AS as_of,
 	answer($$SELECT count(*) FROM dms.list_versions($1)$$, id) AS listed,
+	answer($$SELECT CASE WHEN dms.diff_versions($1, 1, 2)::text LIKE '%offering%' THEN 'all of it' ELSE dms.diff_versions($1, 1, 2)::text END$$, id) AS diff,
+	answer($$SELECT count(*) FROM dms.change_log($1)$$, id) AS log,
+	answer($$SELECT CASE WHEN dms.latest_version($1) IS NOT NULL THEN 'text' END$$, id) AS latest,
 	answer($$SELECT string_agg(resource, ' ' ORDER BY resource) FROM dms.history_stats()$$, id) AS stats,
 	answer($$SELECT count(*) FROM dms.DocumentVersion WHERE DocumentUuid = $1$$, id) AS raw
 FROM kept ORDER BY n;
