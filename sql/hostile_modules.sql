@@ -124,9 +124,9 @@ BEGIN
 			'SELECT count(*) FROM dms.query_records(''Resource#'' || dms.urn(%L))',
 			'SELECT count(*) FROM dms.query_records(''Parent#'' || dms.urn(%L))',
 			'SELECT count(*) FROM dms.query_records(''Collection#'' || dms.urn(%L))',
-			'SELECT count(*) FROM dms.query_records(''Child#'' || dms.urn(%L), index => ''InvertedIndex'')',
-			'SELECT count(*) FROM dms.query_records(''Member#'' || dms.urn(%L), index => ''InvertedIndex'')',
-			'SELECT count(*) FROM dms.query_records(dms.urn(%L), index => ''ResourcesByAccountIndex'')',
+			'SELECT count(*) FROM dms.query_records(''Child#'' || dms.urn(%L), index_name => ''InvertedIndex'')',
+			'SELECT count(*) FROM dms.query_records(''Member#'' || dms.urn(%L), index_name => ''InvertedIndex'')',
+			'SELECT count(*) FROM dms.query_records(dms.urn(%L), index_name => ''ResourcesByAccountIndex'')',
 			'SELECT dms.get_record(''UniqueKeyValue#Cascade.Agency#code#A'', ''UniqueKeyValue#Cascade.Agency#code''), %L',
 			'SELECT dms.get_record(''UniqueKeyValue#Cascade.School#name#West'', ''UniqueKeyValue#Cascade.School#name''), %L',
 			'SELECT count(*) FROM dms.grant_sources(%L)',
@@ -163,6 +163,10 @@ WHERE c.chance < 0.2;
 SELECT bool_or(r.refused > 10) AS noticed, string_agg(r.unfair, E'\n') AS unfair
 FROM impostor.some_columns AS c, LATERAL impostor.lose_value(c.relation, c.attname) AS r
 WHERE c.chance > 0.8;
+-- Values of another type.
+SELECT bool_or(r.refused > 1) AS noticed, string_agg(r.unfair, E'\n') AS unfair
+FROM impostor.some_columns AS c, LATERAL impostor.retype(c.relation, c.attname) AS r
+WHERE c.chance BETWEEN 0.4 AND 0.5;
 
 -- After all rollbacks nothing has changed.
 SELECT answered > 70 AS answered, refused, unfair FROM impostor.make_calls();

@@ -598,7 +598,7 @@ Retry(ProjectorResult *result)
 	SnapshotBeginLatest();
 	if (StatementRun(&next_attempt, NULL, NULL, true, 0) == 1)
 	{
-		next = ResultDatum(0, 1, &isnull);
+		next = ResultTypedDatum(0, 1, TIMESTAMPTZOID, &isnull);
 		result->next = isnull ? 0 : DatumGetTimestampTz(next);
 	}
 	SnapshotEnd();

@@ -175,7 +175,7 @@ ChangesHighestSeen(void)
 
 	if (StatementRun(&find_highest, NULL, NULL, true, 1) == 1)
 	{
-		value = ResultDatum(0, 1, &isnull);
+		value = ResultTypedDatum(0, 1, INT8OID, &isnull);
 		highest = isnull ? 0 : DatumGetInt64(value);
 	}
 	return Max(Max(highest, journal->purged_through), journal->floor);

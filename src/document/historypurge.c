@@ -43,6 +43,17 @@ static KeyedTable walked_versions =
 	.schema = "dms",.name = "documentversion", KEYED_COLUMNS(walked_columns, walked_types),.nkeys = 2
 };
 
+static const Oid read_types[] = {UUIDOID, INT8OID, INT8OID};
+static Statement read_versions =
+{
+	.sql = "SELECT ctid, DocumentUuid, VersionNumber, CreatedAt, ResourceTypeId, Kind::pg_catalog.text"
+	" FROM dms.DocumentVersion WHERE ROW (DocumentUuid, VersionNumber) OPERATOR(pg_catalog.>) ROW ($1, $2)"
+	" ORDER BY DocumentUuid, VersionNumber LIMIT $3",
+	.nargs = lengthof(read_types),
+	.argtypes = read_types,
+	.ordered = true,
+};
+
 static const Oid places_types[] = {TIDARRAYOID};
 static Statement delete_places =
 {
@@ -307,46 +318,60 @@ WalkDirectly(Purge *purge, const Range *range)
 	return able;
 }
 
-/* Take versions from the last result; returns false at the end of the walk. */
+/* Returns true if a version comes after another one in the primary key. */
 static bool
-TakeResult(Purge *purge, const Range *range, uint64 n)
+IsAfter(const WalkedVersion *version, const WalkedVersion *other)
 {
+	int			order = memcmp(&version->uuid, &other->uuid, UUID_LEN);
+
+	return order > 0 || (order == 0 && version->number > other->number);
+}
+
+/*
+ * Take versions from the last result, all of which come after one that is set to the last of
+ * them.  Returns false at the end of the walk.
+ */
+static bool
+TakeResult(Purge *purge, const Range *range, WalkedVersion *last, uint64 n)
+{
+	static const Oid types[] = {TIDOID, UUIDOID, INT8OID, TIMESTAMPTZOID, INT4OID, TEXTOID};
+
+	ResultExpect(types);
 	for (uint64 i = 0; i < n; i++)
 	{
-		Datum		values[lengthof(walked_columns)];
+		Datum		values[lengthof(types)];
 		WalkedVersion version;
 		bool		isnull = false;
 
-		for (int j = 0; j < (int) lengthof(walked_columns) && !isnull; j++)
-			values[j] = ResultDatum(i, j + 2, &isnull);
+		for (int j = 0; j < (int) lengthof(types) && !isnull; j++)
+			values[j] = ResultDatum(i, j + 1, &isnull);
 		if (isnull)
 			ResultRefuse("NULL where there must be a value");
-		SetVersion(&version, (ItemPointer) DatumGetPointer(ResultDatum(i, 1, &isnull)), values);
+		SetVersion(&version, (ItemPointer) DatumGetPointer(values[0]), values + 1);
+		if (!IsAfter(&version, last))
+			ResultRefuse("rows in another order than they must have");
+		*last = version;
 		if (IsBeyond(range, &version) || !TakeVersion(purge, &version))
 			return false;
 	}
 	return n > 0;
 }
 
-/* Walk by a statement. */
+/* Walk by statements. */
 static void
 WalkBySql(Purge *purge, const Range *range)
 {
-	Oid			types[] = {UUIDOID};
-	Datum		values[] = {UUIDPGetDatum(range->from)};
-	Portal		cursor = StatementOpen("SELECT ctid, DocumentUuid, VersionNumber, CreatedAt, ResourceTypeId,"
-									   " Kind::pg_catalog.text FROM dms.DocumentVersion"
-									   " WHERE DocumentUuid OPERATOR(pg_catalog.>=) $1"
-									   " ORDER BY DocumentUuid, VersionNumber", lengthof(types), types, values);
+	WalkedVersion last = {.uuid = *range->from,.number = PG_INT64_MIN};
 	bool		more = true;
 
 	while (more)
 	{
+		Datum		values[] = {UUIDPGetDatum(&last.uuid), Int64GetDatum(last.number), Int64GetDatum(READ_AT_ONCE)};
+
 		CHECK_FOR_INTERRUPTS();
-		more = TakeResult(purge, range, StatementFetch(cursor, READ_AT_ONCE));
+		more = TakeResult(purge, range, &last, StatementRun(&read_versions, values, NULL, true, 0));
 		ResultFree();
 	}
-	StatementClose(cursor);
 }
 
 /* Collect what goes among documents from one on. */

@@ -515,7 +515,7 @@ JobsNextDue(const char *queue, TimestampTz *due)
 
 	if (StatementRun(&next_due, values, NULL, false, 0) == 0)
 		return false;
-	*due = DatumGetTimestampTz(ResultDatum(0, 1, &isnull));
+	*due = DatumGetTimestampTz(ResultTypedDatum(0, 1, TIMESTAMPTZOID, &isnull));
 	return !isnull;
 }
 

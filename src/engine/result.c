@@ -66,7 +66,7 @@ ResultRow(uint64 row, Datum *values, bool *nulls)
 	heap_deform_tuple(SPI_tuptable->vals[row], SPI_tuptable->tupdesc, values, nulls);
 }
 
-/* Returns a value of the last result; columns count from 1. */
+/* Returns a value of the last result, whose type ResultExpect() has checked; columns count from 1. */
 Datum
 ResultDatum(uint64 row, int column, bool *isnull)
 {
@@ -94,19 +94,26 @@ ResultRefuse(const char *what)
 			 errhint("Something else is in the place of the table, or a constraint of it was dropped.")));
 }
 
-/* Returns a value of the last result, which must exist and have this type. */
-static Datum
-RequiredDatum(uint64 row, int column, Oid type)
+/* Returns a value of the last result, which must have this type, but may be NULL. */
+Datum
+ResultTypedDatum(uint64 row, int column, Oid type, bool *isnull)
 {
 	TupleDesc	descriptor = SPI_tuptable->tupdesc;
-	bool		isnull;
-	Datum		value;
 
 	if (row >= SPI_tuptable->numvals || column > descriptor->natts)
 		ResultRefuse("fewer rows or columns than it must have");
 	if (!ResultTypeFits(TupleDescAttr(descriptor, column - 1)->atttypid, type))
 		ResultRefuse("a value of another type than it must have");
-	value = ResultDatum(row, column, &isnull);
+	return ResultDatum(row, column, isnull);
+}
+
+/* Returns a value of the last result, which must exist and have this type. */
+static Datum
+RequiredDatum(uint64 row, int column, Oid type)
+{
+	bool		isnull;
+	Datum		value = ResultTypedDatum(row, column, type, &isnull);
+
 	if (isnull)
 		ResultRefuse("NULL where there must be a value");
 	return value;

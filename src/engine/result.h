@@ -17,6 +17,7 @@ extern bool ResultTypeFits(Oid found, Oid expected);
 extern void ResultExpect(const Oid *types);
 extern void ResultRow(uint64 row, Datum *values, bool *nulls);
 extern Datum ResultDatum(uint64 row, int column, bool *isnull);
+extern Datum ResultTypedDatum(uint64 row, int column, Oid type, bool *isnull);
 extern char *ResultText(uint64 row, int column);
 extern char *ResultName(uint64 row, int column);
 extern char **ResultNames(int column);
