@@ -319,9 +319,14 @@ ProjectorRebuild(void)
 void
 ProjectorStop(void)
 {
-	StatementExecute("DELETE FROM dms.ChangeConsumer WHERE Name::pg_catalog.text OPERATOR(pg_catalog.=) 'cache'");
-	StatementExecute("DELETE FROM dms.ProjectionFailure WHERE Consumer::pg_catalog.text OPERATOR(pg_catalog.=) 'cache'");
-	StatementExecute("DELETE FROM dms.CacheRebuild");
+	static const char *const sql[] = {
+		"DELETE FROM dms.ChangeConsumer WHERE Name::pg_catalog.text OPERATOR(pg_catalog.=) 'cache'",
+		"DELETE FROM dms.ProjectionFailure WHERE Consumer::pg_catalog.text OPERATOR(pg_catalog.=) 'cache'",
+		"DELETE FROM dms.CacheRebuild",
+	};
+
+	for (int i = 0; i < (int) lengthof(sql); i++)
+		(void) StatementExecuteWithArgs(sql[i], 0, NULL, NULL, false);
 }
 
 /* --- batches ---------------------------------------------------------------- */

@@ -455,7 +455,8 @@ ChangesFill(void)
 void
 ChangesClear(void)
 {
-	StatementExecute("TRUNCATE dms.DocumentChange, dms.TrackedChange");
+	StatementTruncate(StoreTable(STORE_DOCUMENT_CHANGE));
+	StatementTruncate(StoreTable(STORE_TRACKED_CHANGE));
 }
 
 /*

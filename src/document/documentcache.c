@@ -623,5 +623,5 @@ DocumentCacheForget(const pg_uuid_t *uuid)
 void
 DocumentCacheClear(void)
 {
-	StatementExecute("TRUNCATE dms.DocumentCache");
+	StatementTruncate(StoreTable(STORE_DOCUMENT_CACHE));
 }

@@ -83,11 +83,12 @@ typedef enum Use
 	USE_INSERT = 1 << 2,
 	USE_UPDATE = 1 << 3,
 	USE_DELETE = 1 << 4,
-	USE_LATER = 1 << 5			/* queries on it are planned at the end of the
+	USE_TRUNCATE = 1 << 5,
+	USE_LATER = 1 << 6			/* queries on it are planned at the end of the
 								 * transaction */
 } Use;
 
-#define USES_THAT_WRITE (USE_INSERT | USE_UPDATE | USE_DELETE)
+#define USES_THAT_WRITE (USE_INSERT | USE_UPDATE | USE_DELETE | USE_TRUNCATE)
 
 /* A relation that a statement uses. */
 typedef struct UsedRelation
@@ -503,7 +504,8 @@ Fires(const Trigger *trigger, Use use)
 		return false;
 	return (use == USE_INSERT && TRIGGER_FOR_INSERT(trigger->tgtype)) ||
 		(use == USE_UPDATE && TRIGGER_FOR_UPDATE(trigger->tgtype)) ||
-		(use == USE_DELETE && TRIGGER_FOR_DELETE(trigger->tgtype));
+		(use == USE_DELETE && TRIGGER_FOR_DELETE(trigger->tgtype)) ||
+		(use == USE_TRUNCATE && TRIGGER_FOR_TRUNCATE(trigger->tgtype));
 }
 
 /* Check the functions that compute or check the columns of new rows. */
@@ -557,7 +559,7 @@ CheckWritten(Look *look, Relation relation, Use use)
 			(void) CheckFunction(triggers->triggers[i].tgfoid, look);
 			look->place.deferrable = false;
 		}
-	if (use != USE_DELETE)
+	if (use == USE_INSERT || use == USE_UPDATE)
 		CheckColumns(look, RelationGetDescr(relation));
 	foreach(cell, policies)
 	{
@@ -861,6 +863,13 @@ void
 OwnerCodeCheckChange(Oid table)
 {
 	CheckTable(table, USE_NAMED | USE_PLANNED | USE_INSERT | USE_UPDATE);
+}
+
+/* The same for a locked table that is truncated. */
+void
+OwnerCodeCheckTruncate(Oid table)
+{
+	CheckTable(table, USE_NAMED | USE_TRUNCATE);
 }
 
 /* The same for a locked table that queries of foreign keys search. */

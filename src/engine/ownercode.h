@@ -35,6 +35,7 @@ extern bool OwnerCodeApplies(void);
 extern void OwnerCodeCheck(OwnerCode *code, OwnerQueries queries, void *arg);
 extern void OwnerCodeCheckTable(Oid table);
 extern void OwnerCodeCheckChange(Oid table);
+extern void OwnerCodeCheckTruncate(Oid table);
 extern void OwnerCodeCheckTarget(Oid table);
 extern void OwnerCodeForget(OwnerCode *code);
 

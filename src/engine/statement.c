@@ -13,7 +13,10 @@
 #include "catalog/namespace.h"
 #include "engine/statement.h"
 #include "parser/parser.h"
+#include "storage/lmgr.h"
+#include "utils/builtins.h"
 #include "utils/guc.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/plancache.h"
 #include "utils/resowner.h"
@@ -319,7 +322,10 @@ StatementForget(Statement *statement)
 	OwnerCodeForget(&statement->code);
 }
 
-/* Run SQL that we generated and whose plan is not worth keeping, such as DDL. */
+/*
+ * Run SQL that we generated and whose plan is not worth keeping, such as DDL.  User-defined
+ * code that it runs is not checked.
+ */
 void
 StatementExecute(const char *sql)
 {
@@ -331,6 +337,21 @@ StatementExecute(const char *sql)
 	if (result < 0)
 		elog(ERROR, "could not run \"%s\": %s", sql,
 			 SPI_result_code_string(result));
+}
+
+/* Empty a table, whose triggers are checked before. */
+void
+StatementTruncate(Oid table)
+{
+	int			nestlevel = NewGUCNestLevel();
+
+	LockRelationOid(table, AccessExclusiveLock);
+	if (OwnerCodeApplies())
+		OwnerCodeCheckTruncate(table);
+	StatementSetLocally("search_path", "pg_catalog, pg_temp");
+	StatementExecute(psprintf("TRUNCATE %s", quote_qualified_identifier(get_namespace_name(get_rel_namespace(table)),
+																		 get_rel_name(table))));
+	AtEOXact_GUC(false, nestlevel);
 }
 
 /*
@@ -371,15 +392,17 @@ StatementExecuteWithArgs(const char *sql, int nargs, Oid *types, Datum *values,
 }
 
 /*
- * Open a cursor over the rows of a query that we generated.  The query runs with the
+ * Open a cursor over the rows of a query that we generated.  The query must run with the
  * rights of the caller: code that a cursor runs later is not checked.
  */
 Portal
 StatementOpen(const char *sql, int nargs, Oid *types, Datum *values)
 {
-	SPIPlanPtr	plan = SPI_prepare(sql, nargs, types);
+	SPIPlanPtr	plan;
 
-	Assert(!OwnerCodeApplies());
+	if (OwnerCodeApplies())
+		elog(ERROR, "cursor with rights that are lent");
+	plan = SPI_prepare(sql, nargs, types);
 	if (plan == NULL)
 		elog(ERROR, "could not prepare \"%s\": %s", sql, SPI_result_code_string(SPI_result));
 	started++;

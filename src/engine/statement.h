@@ -35,6 +35,7 @@ extern void StatementSetLocally(const char *name, const char *value);
 extern uint64 StatementsStarted(void);
 extern int	StatementsRunning(void);
 extern void StatementExecute(const char *sql);
+extern void StatementTruncate(Oid table);
 extern uint64 StatementExecuteWithArgs(const char *sql, int nargs, Oid *types,
 									   Datum *values, bool read_only);
 extern uint64 StatementExecuteWithNulls(const char *sql, int nargs, Oid *types,
