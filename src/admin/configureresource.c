@@ -201,8 +201,8 @@ dms_configure_resource(PG_FUNCTION_ARGS)
 	Configuration call;
 
 	/*
-	 * Before the lock of models, as a deploy takes them.  A deploy that waited for a
-	 * writer, and for us, would otherwise be in a deadlock.
+	 * Before the lock of models, as a deploy takes them.  A deploy that
+	 * waited for a writer, and for us, would otherwise be in a deadlock.
 	 */
 	if (!XactReadOnly && !FAULT_SKIP("option_queue"))
 		StoreDeployLock();

@@ -46,7 +46,8 @@ PG_FUNCTION_INFO_V1(dms_republish_documents);
 typedef enum PublicationState
 {
 	PUBLICATION_NONE,
-	PUBLICATION_FOREIGN,		/* of another owner, or not of all documents alone */
+	PUBLICATION_FOREIGN,		/* of another owner, or not of all documents
+								 * alone */
 	PUBLICATION_OTHERWISE,		/* of other operations than ours */
 	PUBLICATION_COMPLETE
 } PublicationState;

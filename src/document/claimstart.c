@@ -33,7 +33,8 @@
 #define LOOK_AGAIN USECS_PER_SEC
 
 static char last_queue[QUEUE_MAX_NAME * MAX_MULTIBYTE_CHAR_LEN + 1];
-static TimestampTz last_time = DT_NOBEGIN;	/* when the last job that was claimed was due */
+static TimestampTz last_time = DT_NOBEGIN;	/* when the last job that was
+											 * claimed was due */
 static TimestampTz valid_until = DT_NOBEGIN;
 
 /* Returns when the jobs were due at which a claim begins. */

@@ -14,7 +14,8 @@
 typedef struct CachedPage
 {
 	StoredRows	headers;		/* as DocumentHeadersRead() makes them */
-	text	  **texts;			/* as headers; NULL: the cache does not have it */
+	text	  **texts;			/* as headers; NULL: the cache does not have
+								 * it */
 	int64	   *missing;		/* the ids of these */
 	int			nmissing;
 } CachedPage;

@@ -95,8 +95,8 @@ typedef struct Purge
 	ItemPointerData *places;	/* of what is to go */
 	int64		nplaces;
 	int64		places_capacity;
-	pg_uuid_t  *uuids;			/* their documents, and the newest of each that
-								 * goes */
+	pg_uuid_t  *uuids;			/* their documents, and the newest of each
+								 * that goes */
 	int64	   *last;
 	int			ndocuments;
 	int			documents_capacity;

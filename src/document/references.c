@@ -88,7 +88,10 @@ ReferencesGuess(FlatDocument *flat)
 	}
 	own = Resolve(flat);
 
-	/* What changed before the snapshot was taken is known since a table was locked. */
+	/*
+	 * What changed before the snapshot was taken is known since a table was
+	 * locked.
+	 */
 	if (!DescriptorMemoHolds())
 		(void) ReferencesResolveGuessed(flat);
 	return own;

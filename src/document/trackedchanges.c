@@ -122,7 +122,7 @@ RecordChanged(Resource *resource, const int64 *ids, int n, const DocumentKey *be
  */
 void
 TrackedChangesNoteKeys(Resource *resource, const DocumentKey *before, int nbefore,
-				   const DocumentKey *after, int nafter)
+					   const DocumentKey *after, int nafter)
 {
 	int64	   *ids = palloc_extended(sizeof(int64) * Max(nafter, 1), MCXT_ALLOC_HUGE);
 	int			n = 0;
@@ -143,7 +143,7 @@ TrackedChangesNoteKeys(Resource *resource, const DocumentKey *before, int nbefor
  */
 void
 TrackedChangesNoteRecomputed(Resource *resource, const DocumentKey *before, int nbefore,
-					  const DocumentKey *after, int nafter)
+							 const DocumentKey *after, int nafter)
 {
 	Oid			types[] = {INT8ARRAYOID};
 	int64	   *ids = palloc_extended(sizeof(int64) * Max(nafter, 1), MCXT_ALLOC_HUGE);

@@ -350,7 +350,7 @@ StatementTruncate(Oid table)
 		OwnerCodeCheckTruncate(table);
 	StatementSetLocally("search_path", "pg_catalog, pg_temp");
 	StatementExecute(psprintf("TRUNCATE %s", quote_qualified_identifier(get_namespace_name(get_rel_namespace(table)),
-																		 get_rel_name(table))));
+																		get_rel_name(table))));
 	AtEOXact_GUC(false, nestlevel);
 }
 

@@ -54,8 +54,8 @@ typedef struct WorkerSlot
 	int			redis_failures; /* in a row */
 	TimestampTz redis_since;	/* the first of them */
 	TimestampTz redis_retry;	/* no attempt before */
-	int64		redis_client;	/* a connection that may still have commands on
-								 * their way; 0: none */
+	int64		redis_client;	/* a connection that may still have commands
+								 * on their way; 0: none */
 	uint32		redis_server;	/* a number for the server that these are
 								 * about */
 } WorkerSlot;

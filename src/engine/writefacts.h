@@ -66,8 +66,8 @@ typedef struct WriteFacts
 	ExprState **checks;			/* check constraints */
 	int			nchecks;
 	ExprContext *evaluation;	/* of checks */
-	Bitmapset  *watched;		/* columns whose update fires a trigger, if the
-								 * update sets one of them */
+	Bitmapset  *watched;		/* columns whose update fires a trigger, if
+								 * the update sets one of them */
 	ForeignKey *insert_keys;	/* to check after an insertion, in this order */
 	int			ninsert_keys;
 	ForeignKey *update_keys;

@@ -67,7 +67,8 @@ SubtreeLook(int64 root, Subtree *tree)
 typedef struct SubtreeRequest
 {
 	int64		root;
-	Subtree		tree;			/* when it is locked; empty if the root is gone */
+	Subtree		tree;			/* when it is locked; empty if the root is
+								 * gone */
 } SubtreeRequest;
 
 /* Returns those of some ascending ids that are not among others. */

@@ -114,7 +114,7 @@ MemberStart(bool first, const char *name)
  * that are not part of it.  The identity of a descriptor is in two columns, which are
  * called what KEY_NAMESPACE and KEY_CODE_VALUE say.
  */
-char	  **
+char **
 KeyQueryMembers(const ResourceModel *model)
 {
 	int			nvalues = model->kind == RESOURCE_DESCRIPTOR ? KEY_DESCRIPTOR_MEMBERS : model->projections[0].nvalues;

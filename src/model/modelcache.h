@@ -35,7 +35,8 @@ typedef struct Resource
 	Statement	verify;			/* edges that differ from the columns */
 	Statement	queries[RESOURCE_QUERIES];
 	uint64		query_uses[RESOURCE_QUERIES];	/* when each was last used */
-	Oid			cache_role;		/* that was asked for last whether it may read cached texts */
+	Oid			cache_role;		/* that was asked for last whether it may read
+								 * cached texts */
 	uint64		cache_changes;	/* KeyAccessChanges() then */
 	bool		cache_readable;
 	uint64		nqueries;		/* that were run */

@@ -50,7 +50,7 @@ typedef struct Parameters
 	const char *sk;
 	const char *index;
 	TimestampTz as_of;
-	ChangeRange range;		/* of PARAMETERS_CHANGES */
+	ChangeRange range;			/* of PARAMETERS_CHANGES */
 	const char *query;			/* of a search */
 	bool		web;			/* its syntax */
 	bool		newest;			/* its order */

@@ -79,7 +79,7 @@ EndOfLog(void)
 
 /* Returns the timeline, and the place in the log that was reached. */
 static XLogRecPtr
-PlaceInLog(TimeLineID * timeline)
+PlaceInLog(TimeLineID *timeline)
 {
 	if (RecoveryInProgress())
 		return GetXLogReplayRecPtr(timeline);

@@ -211,7 +211,10 @@ TryDelete(void *arg)
 		attempt->deleted = DocumentsDelete(attempt->tree->ids, attempt->tree->n) == (uint64) attempt->tree->n;
 	else if (ChangesAreTracked() && TrackedChangesNoteDelete(attempt->delete->resource, attempt->header))
 	{
-		/* What is recorded is rolled back with the attempt if there is no such row. */
+		/*
+		 * What is recorded is rolled back with the attempt if there is no
+		 * such row.
+		 */
 		ChangesRunRecorded(DeleteOne, attempt);
 		return attempt->deleted;
 	}

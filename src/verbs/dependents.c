@@ -215,7 +215,7 @@ Datum
 dms_delete_plan(PG_FUNCTION_ARGS)
 {
 	Session		session;
-	GraphNode		node;
+	GraphNode	node;
 
 	InitMaterializedSRF(fcinfo, 0);
 	ReadBegin(&session);

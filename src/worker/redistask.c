@@ -370,7 +370,10 @@ RedisTaskRun(const char *database pg_attribute_unused(), TaskOutcome *outcome pg
 
 	pgstat_report_activity(STATE_RUNNING, "dms: publishing changes to Redis");
 
-	/* A place that is lost in a crash only means that changes are given again. */
+	/*
+	 * A place that is lost in a crash only means that changes are given
+	 * again.
+	 */
 	(void) set_config_option("synchronous_commit", "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_LOCAL, true, 0, false);
 	error = AttemptCatch(RunInAttempt, NULL, &stays);
 	if (error == NULL)
