@@ -9,6 +9,7 @@
 #include "postgres.h"
 
 #include "base/ids.h"
+#include "engine/result.h"
 #include "engine/session.h"
 #include "miscadmin.h"
 #include "verbs/changepage.h"
@@ -27,6 +28,7 @@ typedef struct ChangedPage
 	int64		offset;			/* documents that are still to be skipped */
 	int64		left;			/* documents that are still to be found */
 	const NotedChange *next;	/* of the rows whose documents are read */
+	const NotedChange *end;		/* of these rows */
 	ChangeSink	sink;
 	void	   *state;
 } ChangedPage;
@@ -40,8 +42,10 @@ PutCurrent(void *state, const DocumentHeader *header, text *body)
 {
 	ChangedPage *page = state;
 
-	while (page->next->document_id != header->document_id)
+	while (page->next < page->end && page->next->document_id != header->document_id)
 		page->next++;
+	if (page->next == page->end)
+		ResultRefuse("rows in another order than they must have");
 	if (page->next->etag != header->etag || page->left == 0)
 		return;
 	page->sink(page->state, page->next->version, header, body);
@@ -102,7 +106,10 @@ DocumentsOf(const NotedChange *changes, int n)
 	return ids;
 }
 
-/* Keep the rows that are the last changes of their documents; returns how many are left. */
+/*
+ * Keep the rows that are the last changes of their documents; returns how many are left.
+ * Without its key, dms.Document can have a row several times: it counts once.
+ */
 static int
 KeepCurrent(NotedChange *changes, int n)
 {
@@ -119,10 +126,10 @@ KeepCurrent(NotedChange *changes, int n)
 		DocumentHeader header;
 
 		DocumentHeaderFromRow(StoredRowValues(&headers, i), &header);
-		while (changes[at].document_id != header.document_id)
+		while (at < n && changes[at].document_id < header.document_id)
 			at++;
-		if (changes[at].etag == header.etag)
-			changes[current++] = changes[at];
+		if (at < n && changes[at].document_id == header.document_id && changes[at].etag == header.etag)
+			changes[current++] = changes[at++];
 	}
 	qsort(changes, current, sizeof(NotedChange), CompareChanges);
 	return current;
@@ -148,6 +155,7 @@ PutSome(ChangedPage *page, NotedChange *changes, int n)
 	page->place = changes[n - 1];
 	n = KeepLast(changes, n);
 	page->next = changes;
+	page->end = changes + n;
 	ReadIdsInOrder(page->resource, DocumentsOf(changes, n), n, PutCurrent, page);
 }
 
