@@ -138,6 +138,7 @@ AnswerUnchanged(Write *write)
 	bool		found;
 	bool		unchanged;
 
+	FAULT_PAUSE("before_resolve");
 	SnapshotBegin();
 	write->document_id = ReferencesGuess(write->flat);
 	found = write->document_id != 0 && DocumentHeaderRead(write->document_id, &header);
