@@ -202,6 +202,14 @@ SELECT h, status, body -> 'errors' FROM unnest(ARRAY['{}', '{"dms-parent": "x"}'
 SELECT status, body -> 'errors' FROM dms.handle_request('GET', :'ann' || '/children');
 RESET ROLE;
 SELECT * FROM dms.audit();
+-- A document that exists, but cannot be locked, is not looked for again and again.
+DELETE FROM dms.IdentityLock WHERE DocumentId = (SELECT DocumentId FROM dms.Document WHERE DocumentUuid = id('job1'));
+\set VERBOSITY sqlstate
+SET statement_timeout = '5min';
+SELECT request('POST', '/system/jobs', '{"jobId": "1", "name": "job1"}', jsonb_build_object('dms-parent', id('east')));
+SELECT request('POST', '/system/jobs', '{"jobId": "1", "name": "job1"}', jsonb_build_object('dms-account', id('east')));
+RESET statement_timeout;
+SELECT kind FROM dms.audit();
 DROP OWNED BY regress_request_relations;
 
 -- Projects cannot have the endpoint "dms".

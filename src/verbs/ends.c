@@ -4,6 +4,7 @@
  */
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "base/report.h"
 #include "base/uuid.h"
 #include "cascade/identitylocks.h"
@@ -58,6 +59,31 @@ EndsFindBoth(const pg_uuid_t *uuid, GraphNode *node, const pg_uuid_t *target_uui
 }
 
 /*
+ * Refuse a document whose identity could not be locked, although it is there: a caller that
+ * looks for it again would do so without an end.  Its lock is missing, which only foreign
+ * code can leave, or the snapshot is older than a rewrite of the locks.
+ */
+static void
+RefuseUnlocked(const pg_uuid_t *uuid)
+{
+	GraphNode	node;
+	bool		there;
+
+	SnapshotBeginLatest();
+	there = NodeFind(uuid, &node);
+	SnapshotEnd();
+	if (there)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("document " INT64_FORMAT " has no row in dms.IdentityLock", node.document_id),
+				 errhint("dms.audit() lists what is wrong in the store.")));
+	if (IsolationUsesXactSnapshot())
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("could not serialize access due to concurrent delete")));
+}
+
+/*
  * Keep a document that was found without a lock from being deleted.  Returns false if it
  * is gone.  To be called in a transaction that holds no lock on an identity that conflicts
  * with those of others, or it may be part of a deadlock.
@@ -77,6 +103,8 @@ EndsHold(const pg_uuid_t *uuid)
 	claim.rank = node.resource->model->rank;
 	claim.document_id = node.document_id;
 	IdentityLocksClaim(&claim, 1);
+	if (claim.gone)
+		RefuseUnlocked(uuid);
 	return !claim.gone;
 }
 
