@@ -430,6 +430,13 @@ SELECT count(*) AS hidden FROM dms.query_records('UniqueKeyValue#System.User#ali
 SELECT count(*) AS hidden FROM dms.query_records('UniqueKeyValue#System.User#alias', index_name => 'InvertedIndex');
 RESET ROLE;
 GRANT SELECT ON system."user" TO regress_graph_reader;
+REVOKE SELECT ON dms.Document FROM regress_graph_reader;
+SET ROLE regress_graph_reader;
+SELECT dms.find_unique_key('System.User', 'alias', 'b') AS hidden, dms.find_unique_key('System.User', 'alias', 'free') AS none;
+SELECT count(*) AS hidden FROM dms.query_records('UniqueKeyValue#System.User#alias#b');
+SELECT count(*) AS hidden FROM dms.query_records('UniqueKeyValue#System.User#alias', index_name => 'InvertedIndex');
+RESET ROLE;
+GRANT SELECT ON dms.Document TO regress_graph_reader;
 ALTER TABLE dms.ParentChild DISABLE ROW LEVEL SECURITY;
 
 -- A policy on dms.Document hides documents wherever they are related.  Pages are full as

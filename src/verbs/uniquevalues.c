@@ -310,19 +310,22 @@ UniqueValuesShowReserved(void)
 
 /*
  * Returns the URN of a document if the caller may see it, in the memory context given;
- * NULL otherwise.  Who has no right to read documents of its resource gets no error, which
- * would tell that the value is taken.  To be called after ReadBegin().
+ * NULL otherwise.  Who has no right to read documents, or those of its resource, gets no
+ * error, which would tell that the value is taken.  To be called after ReadBegin().
  */
 char *
 UniqueValueHolder(int64 document_id, MemoryContext context)
 {
 	int			n;
-	NodeName   *name = NodesName(&document_id, 1, &n);
+	NodeName   *name;
 	GraphNode	node;
 	ReadResult	result;
 	MemoryContext saved;
 	char	   *urn;
 
+	if (!ReadRightsHave(StoreTable(STORE_DOCUMENT)))
+		return NULL;
+	name = NodesName(&document_id, 1, &n);
 	if (n == 0 || !NodeFind(&name->uuid, &node) || !ReadRightsOfTables(node.resource->model) ||
 		!ReadDocument(&name->uuid, CurrentMemoryContext, &result))
 		return NULL;
