@@ -8,6 +8,7 @@
 #include "base/urn.h"
 #include "base/uuid.h"
 #include "document/document.h"
+#include "engine/session.h"
 #include "engine/storerow.h"
 #include "graph/nodes.h"
 #include "model/resourcetypes.h"
@@ -20,6 +21,21 @@ NodeFind(const pg_uuid_t *uuid, GraphNode *node)
 {
 	node->uuid = *uuid;
 	return DocumentFind(uuid, &node->document_id, &node->resource);
+}
+
+/*
+ * The same for one of many documents, most of which a policy may hide from the caller:
+ * frees what the look for it has used, which is kilobytes if it was a statement.
+ */
+bool
+NodeFindOneOfMany(const pg_uuid_t *uuid, GraphNode *node)
+{
+	bool		found;
+
+	SessionBeginPart();
+	found = NodeFind(uuid, node);
+	SessionEndPart();
+	return found;
 }
 
 /*

@@ -29,6 +29,7 @@ typedef struct NodeName
 } NodeName;
 
 extern bool NodeFind(const pg_uuid_t *uuid, GraphNode *node);
+extern bool NodeFindOneOfMany(const pg_uuid_t *uuid, GraphNode *node);
 extern void NodeCheckType(const char *type);
 extern const char *NodeType(const GraphNode *node);
 extern char *NodeUrn(const char *type, const pg_uuid_t *uuid);

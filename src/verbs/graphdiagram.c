@@ -93,7 +93,9 @@ IsSeen(int64 document_id)
 {
 	int			n;
 
+	SessionBeginPart();
 	(void) NodesName(&document_id, 1, &n);
+	SessionEndPart();
 	return n > 0;
 }
 
@@ -145,7 +147,7 @@ DrawFarEnd(void *state, const char *type pg_attribute_unused(), const pg_uuid_t 
 	Surroundings *around = state;
 	GraphNode	node;
 
-	if (!NodeFind(uuid, &node))
+	if (!NodeFindOneOfMany(uuid, &node))
 		return false;
 	if (around->n++ == MAX_NEIGHBORS)
 	{

@@ -255,39 +255,14 @@ FindNamed(const char *urn, RecordEnd *end)
 }
 
 /*
- * What records are written with, one after the other: a context that is reset after
- * each, because a page may be as long as the caller wants.
+ * Begin the next of many records: a part of the session, whose memory is freed at its end.
+ * A page may be as long as the caller wants, and any number of documents may be hidden.
  */
-typedef struct RecordWriter
-{
-	MemoryContext context;
-	MemoryContext saved;
-	LastAccount last;
-} RecordWriter;
-
-/* Start to write records. */
 static void
-WriterInit(RecordWriter *writer)
-{
-	writer->context = AllocSetContextCreate(CurrentMemoryContext, "dms record", ALLOCSET_DEFAULT_SIZES);
-	memset(&writer->last, 0, sizeof(LastAccount));
-	writer->last.context = CurrentMemoryContext;
-}
-
-/* Start the next record. */
-static void
-WriterBegin(RecordWriter *writer)
+BeginRecord(void)
 {
 	CHECK_FOR_INTERRUPTS();
-	writer->saved = MemoryContextSwitchTo(writer->context);
-}
-
-/* End it, after the sink has taken it. */
-static void
-WriterEnd(RecordWriter *writer)
-{
-	MemoryContextSwitchTo(writer->saved);
-	MemoryContextReset(writer->context);
+	SessionBeginPart();
 }
 
 /* The records of far ends that are given. */
@@ -296,7 +271,7 @@ typedef struct FarRecords
 	const RelationKind *kind;	/* of the relations; NULL: the documents
 								 * themselves */
 	const RecordEnd *near_end;
-	RecordWriter writer;
+	LastAccount last;
 	RecordSink	sink;
 	void	   *state;
 } FarRecords;
@@ -308,10 +283,10 @@ FarRecord(FarRecords *records, const char *type, const pg_uuid_t *uuid, Timestam
 	RecordEnd	far_end;
 
 	if (records->kind == NULL)
-		return ResourceRecord(uuid, &records->writer.last);
+		return ResourceRecord(uuid, &records->last);
 	if (!FindEnd(type, uuid, &far_end))
 		return NULL;
-	return RelationRecord(records->kind, records->near_end, &far_end, created, &records->writer.last);
+	return RelationRecord(records->kind, records->near_end, &far_end, created, &records->last);
 }
 
 /* Callback: give the record of a far end. */
@@ -321,11 +296,11 @@ GiveFarEnd(void *state, const char *type, const pg_uuid_t *uuid, TimestampTz cre
 	FarRecords *records = state;
 	char	   *record;
 
-	WriterBegin(&records->writer);
+	BeginRecord();
 	record = FarRecord(records, type, uuid, created);
 	if (record != NULL)
 		records->sink(records->state, record);
-	WriterEnd(&records->writer);
+	SessionEndPart();
 	return record != NULL;
 }
 
@@ -343,7 +318,7 @@ GiveFarEnds(const FarEndTable *table, const char *kind, const RecordQuery *query
 		RecordKeyAfter(query->after, kind, &range);
 	if (!RecordKeyRange(query->sk_prefix, kind, &range))
 		return;
-	WriterInit(&records->writer);
+	records->last.context = CurrentMemoryContext;
 	FarEndsRead(table, &range, GiveFarEnd, records);
 }
 
@@ -398,28 +373,27 @@ QueryCollections(const char *urn, const RecordQuery *query, RecordSink sink, voi
 	RecordEnd	member;
 	RelatedList list = {0};
 	pg_uuid_t	uuid;
-	RecordWriter writer;
+	LastAccount last = {.context = CurrentMemoryContext};
 	int64		left = query->limit;
 
 	if (!FindNamed(urn, &member) || !NodeOfUrn(urn, &uuid))
 		return;
 	RelatedCollections(&uuid, &list);
-	WriterInit(&writer);
 	for (int i = 0; i < list.n && left > 0; i++)
 	{
 		RecordEnd	collection;
 		TimestampTz added;
 		bool		conveys;
 
-		WriterBegin(&writer);
+		BeginRecord();
 		if (FindEnd(list.documents[i].type, &list.documents[i].uuid, &collection) &&
 			IsAskedFor(query, psprintf("%s#%s", collection_member.near_key, collection.urn)))
 		{
 			added = MembersAddedAt(collection.document_id, member.document_id, &conveys);
-			sink(state, RelationRecord(&collection_member, &collection, &member, added, &writer.last));
+			sink(state, RelationRecord(&collection_member, &collection, &member, added, &last));
 			left--;
 		}
-		WriterEnd(&writer);
+		SessionEndPart();
 	}
 }
 

@@ -276,7 +276,7 @@ PutFarEnd(void *state, const char *type, const pg_uuid_t *uuid, TimestampTz crea
 	FarEndList *reading = state;
 	GraphNode	node;
 
-	if (reading->hides && !NodeFind(uuid, &node))
+	if (reading->hides && !NodeFindOneOfMany(uuid, &node))
 		return false;
 	AddRelated(reading->list, type, uuid, created);
 	return true;
