@@ -26,6 +26,7 @@
 #include "engine/keyaccess.h"
 #include "engine/keyscan.h"
 #include "engine/ownercode.h"
+#include "engine/plansizes.h"
 #include "engine/restrict.h"
 #include "engine/safefunction.h"
 #include "engine/session.h"
@@ -51,6 +52,7 @@ _PG_init(void)
 	KeyAccessInit();
 	SessionInit();
 	KeyScanInit();
+	PlanSizesInit();
 	SafeFunctionInit();
 	OwnerCodeInit();
 	RestrictInit();

@@ -11,6 +11,7 @@
 #include "base/compat.h"
 #include "base/faults.h"
 #include "catalog/namespace.h"
+#include "engine/plansizes.h"
 #include "engine/statement.h"
 #include "parser/parser.h"
 #include "storage/lmgr.h"
@@ -50,9 +51,10 @@ PrepareStatement(Statement *statement)
  * Set the planner's settings.  Our statements find rows by key.  A plan that is
  * made while a table is still small would scan, hash or merge all of it, and be
  * kept while the table grows, so these methods are disabled whenever a plan is
- * made.  JIT is disabled because it looks at costs that are not real then.  Joins
- * are written in the order of execution: from given keys outwards along foreign
- * keys.  Only adaptive statements leave joins to the planner.
+ * made, and tables count as large; see plansizes.c.  JIT is disabled because it
+ * looks at costs that are not real then.  Joins are written in the order of
+ * execution: from given keys outwards along foreign keys.  Only adaptive
+ * statements leave joins to the planner, at the sizes that tables have.
  */
 static void
 PreparePlanning(const Statement *statement)
@@ -124,6 +126,30 @@ ForgetForeignPlan(Statement *statement)
 }
 
 /*
+ * Returns the statement's plan, which is made as if tables were large.  A statement that
+ * reads in the order of an index is not: what it reads before its limit is a guess in any
+ * case, and becomes a worse one if statistics and sizes do not belong together.
+ */
+static CachedPlan *
+GetPlan(const Statement *statement)
+{
+	CachedPlan *volatile plan = NULL;
+
+	if (!statement->ordered)
+		PlanSizesBegin();
+	PG_TRY();
+	{
+		plan = SPI_plan_get_cached_plan(statement->plan);
+	}
+	PG_FINALLY();
+	{
+		PlanSizesEnd();
+	}
+	PG_END_TRY();
+	return plan;
+}
+
+/*
  * Make the plan that the statement will run with.  It is not made during the
  * execution, because our planner settings would then also apply to statements in
  * triggers, whose plans are kept as well.
@@ -143,7 +169,7 @@ PlanNow(Statement *statement)
 		PrepareStatement(statement);
 	before = PlanSource(statement)->generation;
 	PreparePlanning(statement);
-	plan = SPI_plan_get_cached_plan(statement->plan);
+	plan = GetPlan(statement);
 
 	/* A plan that could not be forgotten may still be there: it is not ours. */
 	if (plan->generation > before)
