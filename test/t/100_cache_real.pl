@@ -1,9 +1,13 @@
-# The cache of all real documents, in every mode: each row
-# is, byte for byte, what is read without it, and so are documents and pages that are read
-# through it.
+# The cache of all real documents, and of generated ones of every resource, in every mode:
+# each row is, byte for byte, what is read without it, and so are documents and pages that
+# are read through it.
 use strict;
 use warnings;
 
+use Dms::ApiSchema;
+use Dms::Generate;
+use Encode qw(encode);
+use JSON::PP ();
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -23,6 +27,9 @@ my $READ = q{
 	FROM dms.resources() AS m, dms.query_documents(m.project, m.resource, page_limit => 1000000) WITH ORDINALITY AS q (q, n)
 	WHERE m.kind <> 'abstract'};
 
+# Real documents, and those of another seed, may have what has to be unique.
+my $TAKEN = q{SELECT count(*) FROM t.input WHERE generated AND state = '23505'};
+
 my $node = PostgreSQL::Test::Cluster->new('cache_real');
 $node->init(extra => [ '--encoding=UTF8', '--locale=C' ]);
 $node->append_conf('postgresql.conf', "fsync = off\nautovacuum = off\njit = off\nlog_statement = none\nmax_locks_per_transaction = 256");
@@ -33,10 +40,35 @@ query("INSERT INTO t.input (n, data) SELECT n, line::json FROM regexp_split_to_t
 	rtrim(pg_read_file('$dir/descriptor-documents.ndjson') || pg_read_file('$dir/sample-documents.ndjson'), E'\\n'), E'\\n')
 	WITH ORDINALITY AS l (line, n)");
 
+# Generated documents of every resource: full ones, small ones, others with the values that are
+# hardest to write, and for each resource one whose references are its own.
+my $generated = 0;
+foreach my $options ({}, { seed => 1, spice => 1 })
+{
+	my $generator = Dms::Generate->new(schema => Dms::ApiSchema->new(dir => $dir), %$options);
+	my $file = $node->basedir . '/generated.ndjson';
+
+	$generator->all;
+	$generator->many($_, 1, fresh_references => 1) foreach $options->{spice} ? () : $generator->{schema}->load_order;
+	is(scalar($generator->skipped), 0, 'no resource is skipped');
+	open my $out, '>', $file or die "cannot write $file: $!";
+	print $out encode('UTF-8', '{"project":' . JSON::PP->new->allow_nonref->encode($_->{project}) . ',"resourceName":'
+		. JSON::PP->new->allow_nonref->encode($_->{resource}) . ',"document":' . $generator->json($_->{document}) . "}\n")
+		foreach $generator->entries;
+	close $out;
+	query("INSERT INTO t.input (n, data, generated) SELECT 100000 * ($generated + 1) + n, line::json, true
+		FROM regexp_split_to_table(rtrim(pg_read_file('$file'), E'\\n'), E'\\n') WITH ORDINALITY AS l (line, n)");
+	$generated++;
+}
+
 # Off: nothing is written.  Then the projector has all of it to do.
 query('CALL t.write()');
 my $documents = query('SELECT count(*) FROM dms.Document');
-cmp_ok($documents, '>', 1500, "$documents real documents are written");
+cmp_ok(query('SELECT count(*) FROM t.input WHERE NOT generated AND state = \'written\''), '>', 1500, 'real documents are written');
+my $written = query(q{SELECT count(*) FROM t.input WHERE generated AND state = 'written'});
+cmp_ok($written, '>=', query('SELECT count(*) FROM t.input WHERE generated') - query($TAKEN), "$written generated documents are written");
+is(query(q{SELECT count(*) FROM dms.resources() AS m WHERE m.kind <> 'abstract'
+	AND NOT EXISTS (SELECT FROM dms.Document AS d WHERE (d.ProjectName, d.ResourceName) = (m.project, m.resource))}), 0, 'each resource has one');
 is(query('SELECT count(*) FROM dms.DocumentCache'), 0, 'off: nobody fills the cache');
 query(q{SELECT dms.set_cache_mode('eventual')});
 query('CALL dms.project_documents(600)');
@@ -82,7 +114,7 @@ sub harness
 {
 	return <<'SQL';
 CREATE SCHEMA t;
-CREATE TABLE t.input (n int PRIMARY KEY, data json, state text);
+CREATE TABLE t.input (n int PRIMARY KEY, data json, state text, generated bool NOT NULL DEFAULT false);
 
 -- Writes all documents that can be written.
 CREATE PROCEDURE t.write() LANGUAGE plpgsql AS $$
