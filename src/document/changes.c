@@ -484,13 +484,14 @@ ChangesMove(int32 from_type, int32 to_type)
 
 /*
  * A part of the table.  Rows are judged by the etag, not by the number, which may be lower
- * in the later one of two changes.
+ * in the later one of two changes.  For the same reason the rows with the highest number
+ * stay, whatever came after them: without them, the newest number would fall.
  */
 #define COMPACT_SQL(superseded) \
 	"DELETE FROM dms.DocumentChange AS j WHERE j.ctid OPERATOR(pg_catalog.>=) $1" \
-	" AND j.ctid OPERATOR(pg_catalog.<) $2 AND " superseded
+	" AND j.ctid OPERATOR(pg_catalog.<) $2 AND j.ChangeVersion OPERATOR(pg_catalog.<) $3 AND " superseded
 
-static const Oid compact_types[] = {TIDOID, TIDOID};
+static const Oid compact_types[] = {TIDOID, TIDOID, INT8OID};
 static Statement compact =
 {
 	.sql = COMPACT_SQL("NOT " DOCUMENT_IS_CURRENT_SQL("j")),
@@ -522,6 +523,20 @@ JournalPages(void)
 	return pages;
 }
 
+/* Returns the highest number that has committed; rows that have a lower one may go. */
+static int64
+HighestToKeep(void)
+{
+	int64		highest;
+
+	if (FAULT_SKIP("compact_highest"))
+		return PG_INT64_MAX;
+	SnapshotBeginLatest();
+	highest = ChangesHighestSeen();
+	SnapshotEnd();
+	return highest;
+}
+
 /*
  * Delete the rows of some pages that are not current any more, from a page on, which
  * becomes the next one; returns their number.  At the end of the table, the next page is
@@ -534,7 +549,7 @@ ChangesCompact(BlockNumber *page)
 	BlockNumber end = pages - Min(*page, pages) > COMPACT_PAGES ? *page + COMPACT_PAGES : pages;
 	ItemPointerData first;
 	ItemPointerData last;
-	Datum		values[] = {PointerGetDatum(&first), PointerGetDatum(&last)};
+	Datum		values[] = {PointerGetDatum(&first), PointerGetDatum(&last), Int64GetDatum(HighestToKeep())};
 	Statement  *statement = &compact;
 
 	ProgressReport("compacting the journal of changes, page %u of %u", *page, pages);
