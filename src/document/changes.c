@@ -484,12 +484,16 @@ ChangesMove(int32 from_type, int32 to_type)
 
 /*
  * A part of the table.  Rows are judged by the etag, not by the number, which may be lower
- * in the later one of two changes.  For the same reason the rows with the highest number
- * stay, whatever came after them: without them, the newest number would fall.
+ * in the later one of two changes.  For the same reason rows with the highest number stay,
+ * whatever came after them, unless a document has an etag of that number: without any, the
+ * newest number would fall.  (OFFSET keeps the planner from hashing the whole journal.)
  */
 #define COMPACT_SQL(superseded) \
 	"DELETE FROM dms.DocumentChange AS j WHERE j.ctid OPERATOR(pg_catalog.>=) $1" \
-	" AND j.ctid OPERATOR(pg_catalog.<) $2 AND j.ChangeVersion OPERATOR(pg_catalog.<) $3 AND " superseded
+	" AND j.ctid OPERATOR(pg_catalog.<) $2 AND " superseded \
+	" AND (j.ChangeVersion OPERATOR(pg_catalog.<) $3 OR EXISTS (SELECT FROM dms.DocumentChange AS s" \
+	" WHERE s.ResourceTypeId OPERATOR(pg_catalog.=) j.ResourceTypeId" \
+	" AND s.ChangeVersion OPERATOR(pg_catalog.=) j.ChangeVersion AND " DOCUMENT_IS_CURRENT_SQL("s") " OFFSET 0))"
 
 static const Oid compact_types[] = {TIDOID, TIDOID, INT8OID};
 static Statement compact =

@@ -315,6 +315,18 @@ DocumentCacheRead(Resource *resource, const DocumentHeader *header, MemoryContex
 }
 
 /*
+ * Add a document to those that the cache does not have.  One that is there several times,
+ * because the owner has dropped the key of dms.Document, counts once: readers expect ids
+ * that ascend.
+ */
+static void
+AddMissing(CachedPage *page, int64 document_id)
+{
+	if (page->nmissing == 0 || page->missing[page->nmissing - 1] < document_id)
+		page->missing[page->nmissing++] = document_id;
+}
+
+/*
  * Read documents, whose ids ascend, in the active snapshot: their headers, and the texts of
  * those that have a fresh row.  Returns false if the cache cannot be read.
  */
@@ -346,7 +358,7 @@ DocumentCacheReadPage(Resource *resource, const int64 *ids, int n, CachedPage *p
 			DatumGetTimestampTz(values[2]) >= StoreRowCache()->valid_from)
 			page->texts[i] = DatumGetTextP(values[3]);
 		else
-			page->missing[page->nmissing++] = header.document_id;
+			AddMissing(page, header.document_id);
 	}
 	return true;
 }
