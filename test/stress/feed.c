@@ -176,8 +176,8 @@ follow_feed(void *argument)
 	connect_feed();
 	while (!stopping)
 	{
-		/* A follower that fails goes on with a cursor that it has saved. */
-		if (chance(&random_choices, 5))
+		/* A follower that fails goes on with a cursor that it has saved, if there is one. */
+		if (chance(&random_choices, 5) && older[0] != '\0')
 			strcpy(cursor, older);
 		else if (chance(&random_choices, 20))
 			strcpy(older, cursor);
