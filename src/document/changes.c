@@ -190,6 +190,61 @@ ChangesXid(int64 version)
 	return (uint64) ((Max(version, journal->floor) - journal->base) >> 1);
 }
 
+static const Oid number_type[] = {INT8OID};
+static Statement find_number =
+{
+	.sql = "SELECT true FROM " RESOURCE_TYPES_SQL("t") " WHERE COALESCE("
+	"(SELECT c.ChangeVersion FROM dms.DocumentChange AS c WHERE c.ResourceTypeId OPERATOR(pg_catalog.=) t.ResourceTypeId"
+	" AND c.ChangeVersion OPERATOR(pg_catalog.=) $1 LIMIT 1),"
+	" (SELECT c.ChangeVersion FROM dms.TrackedChange AS c WHERE c.ResourceTypeId OPERATOR(pg_catalog.=) t.ResourceTypeId"
+	" AND c.ChangeVersion OPERATOR(pg_catalog.=) ($1 OPERATOR(pg_catalog.+) 1) LIMIT 1)) IS NOT NULL LIMIT 1",
+	.nargs = 1,
+	.argtypes = number_type,
+	.ordered = true,
+};
+
+/* Returns true if the active snapshot sees changes of a transaction, which has ended. */
+static bool
+HasChanged(uint64 xid)
+{
+	Datum		values[] = {Int64GetDatum(StoreRowJournal()->base + 2 * (int64) xid)};
+	bool		found = StatementRun(&find_number, values, NULL, true, 0) > 0;
+
+	ResultFree();
+	return found;
+}
+
+/*
+ * Returns the oldest of some transactions that has changed documents, or a later one if
+ * none of them has.  The active snapshot does not see them, and they have ended since.
+ *
+ * Those without a row in the latest snapshot have changed nothing that can appear later.
+ * Perhaps they never could, because they ran in another database, and then the number
+ * that was told while they ran was above theirs.  If a row of theirs was superseded and
+ * compacted, there is one of a later change of that document: by a transaction that the
+ * active snapshot does not see either, and that counts by itself.  If rows were purged or
+ * numbers have jumped since the active snapshot, all of them count.
+ */
+static uint64
+OldestChanged(const uint64 *ended, int n, uint64 later)
+{
+	Snapshot	snapshot = GetActiveSnapshot();
+	uint64		oldest = later;
+
+	if (FAULT_SKIP("newest_ended"))
+		return ended[0];
+	if (FAULT_SKIP("newest_changed"))
+		return later;
+	SnapshotBeginLatest();
+	if (!StoreRowIsSameIn(snapshot, GetActiveSnapshot()))
+		oldest = ended[0];
+	for (int i = 0; i < n && oldest == later; i++)
+		if (HasChanged(ended[i]))
+			oldest = ended[i];
+	SnapshotEnd();
+	return oldest;
+}
+
 /*
  * Returns the largest number such that the active snapshot sees all changes up to it,
  * and so will every later one.  It never falls: the highest number that is seen is
@@ -198,9 +253,13 @@ ChangesXid(int64 version)
 int64
 ChangesNewest(void)
 {
-	int64		horizon = StoreRowJournal()->base + 2 * ((int64) RunningOldestHere() - 1) + 1;
+	uint64	   *ended;
+	int			n;
+	uint64		oldest = RunningOldestHere(&ended, &n);
 
-	return Min(horizon, ChangesHighestSeen() | 1);
+	if (n > 0)
+		oldest = OldestChanged(ended, n, oldest);
+	return Min(StoreRowJournal()->base + 2 * ((int64) oldest - 1) + 1, ChangesHighestSeen() | 1);
 }
 
 /*

@@ -9,10 +9,14 @@
 #include "postgres.h"
 
 #include "access/transam.h"
+#include "access/twophase.h"
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "base/faults.h"
+#include "catalog/pg_type.h"
+#include "engine/result.h"
 #include "engine/running.h"
+#include "engine/statement.h"
 #include "miscadmin.h"
 #include "storage/proc.h"
 #include "storage/procarray.h"
@@ -88,37 +92,84 @@ RunningOldest(void)
 	return Widen(snapshot->xmin, ReadNextFullTransactionId());
 }
 
+static const Oid prepared_types[] = {XIDOID, OIDOID};
+static Statement find_prepared =
+{
+	.sql = "SELECT true FROM pg_catalog.pg_prepared_xact() AS p"
+	" WHERE p.transaction OPERATOR(pg_catalog.=) $1 AND p.dbid OPERATOR(pg_catalog.<>) $2",
+	.nargs = lengthof(prepared_types),
+	.argtypes = prepared_types,
+};
+
+/* Returns true if a transaction is prepared in another database. */
+static bool
+IsPreparedElsewhere(TransactionId xid)
+{
+	Datum		values[] = {TransactionIdGetDatum(xid), ObjectIdGetDatum(MyDatabaseId)};
+	bool		found;
+
+	if (max_prepared_xacts == 0)
+		return false;
+	found = StatementRun(&find_prepared, values, NULL, true, 0) > 0;
+	ResultFree();
+	return found;
+}
+
 /*
  * Returns true if a transaction is certainly not one that writes documents of this
- * database: it runs in another database, or vacuums.  Prepared transactions, and those
- * that have just ended, cannot be asked.
+ * database: it runs or is prepared in another database, or vacuums.  One that has ended
+ * cannot be asked.
  */
 static bool
 IsElsewhere(TransactionId xid)
 {
-	int			pid = BackendXidGetPid(xid);
-	PGPROC	   *proc = pid == 0 ? NULL : BackendPidGetProc(pid);
-	bool		elsewhere = proc != NULL && ((OidIsValid(proc->databaseId) && proc->databaseId != MyDatabaseId) ||
-											 (proc->statusFlags & PROC_IS_AUTOVACUUM) != 0);
+	int			pid;
+	bool		elsewhere;
 
-	/* The process may have ended meanwhile, and another one have its place. */
-	return elsewhere && BackendXidGetPid(xid) == pid;
+	do
+	{
+		PGPROC	   *proc;
+
+		pid = BackendXidGetPid(xid);
+		if (pid == 0)
+			return IsPreparedElsewhere(xid);
+		proc = BackendPidGetProc(pid);
+		elsewhere = proc != NULL && ((OidIsValid(proc->databaseId) && proc->databaseId != MyDatabaseId) ||
+									 (proc->statusFlags & PROC_IS_AUTOVACUUM) != 0);
+
+		/*
+		 * It may have ended or been prepared meanwhile, and another process
+		 * have its place.
+		 */
+	} while (BackendXidGetPid(xid) != pid);
+	return elsewhere;
 }
 
 /*
- * Returns the oldest transaction that the active snapshot does not see, and that may
- * write documents of this database.
+ * Returns the oldest transaction that the active snapshot does not see, that has not
+ * ended, and that may write documents of this database.  *ended are those before it that
+ * have ended since the snapshot was taken, ascending: nobody knows any more where they
+ * ran.
  */
 uint64
-RunningOldestHere(void)
+RunningOldestHere(uint64 **ended, int *nended)
 {
 	Running		running;
 
 	RunningTake(&running);
+	*ended = palloc(sizeof(uint64) * (running.n + 1));
+	*nended = 0;
 	if (FAULT_SKIP("newest_horizon"))
 		return running.xmax;
 	for (int i = 0; i < running.n; i++)
-		if (RecoveryInProgress() || !IsElsewhere((TransactionId) running.xids[i]))
+	{
+		TransactionId xid = (TransactionId) running.xids[i];
+
+		if (!RecoveryInProgress() && IsElsewhere(xid))
+			continue;
+		if (TransactionIdIsInProgress(xid))
 			return running.xids[i];
+		(*ended)[(*nended)++] = running.xids[i];
+	}
 	return running.xmax;
 }

@@ -20,6 +20,6 @@ typedef struct Running
 extern void RunningTake(Running *running);
 extern bool RunningSees(const Running *running, uint64 xid);
 extern uint64 RunningOldest(void);
-extern uint64 RunningOldestHere(void);
+extern uint64 RunningOldestHere(uint64 **ended, int *nended);
 
 #endif							/* DMS_RUNNING_H */

@@ -348,9 +348,9 @@ StoreRowRequireVersion(void)
 				state.version, STORE_VERSION);
 }
 
-/* Returns the generation that a snapshot sees; -1 if it sees no row of this version. */
-static int64
-GenerationIn(Snapshot snapshot)
+/* Returns the state that a snapshot sees; its generation is -1 if it sees no row of this version. */
+static StoreState
+StateIn(Snapshot snapshot)
 {
 	Relation	relation = table_open(StoreTable(STORE_STORE), AccessShareLock);
 	TupleTableSlot *slot = table_slot_create(relation, NULL);
@@ -365,7 +365,17 @@ GenerationIn(Snapshot snapshot)
 	table_endscan(scan);
 	ExecDropSingleTupleTableSlot(slot);
 	table_close(relation, AccessShareLock);
-	return row.generation;
+	return row;
+}
+
+/* Returns true if two snapshots see the same version of the row. */
+bool
+StoreRowIsSameIn(Snapshot left, Snapshot right)
+{
+	StoreState	before = StateIn(left);
+	StoreState	after = StateIn(right);
+
+	return SameState(&before, &after);
 }
 
 /*
@@ -383,7 +393,7 @@ RefuseOldSnapshot(void)
 	if (looked == COMPAT_LXID(MyProc) && looked_number == state_number)
 		return;
 	snapshot = RegisterSnapshot(GetTransactionSnapshot());
-	if (GenerationIn(snapshot) != state.generation && !FAULT_SKIP("old_generation"))
+	if (StateIn(snapshot).generation != state.generation && !FAULT_SKIP("old_generation"))
 		ereport(ERROR,
 				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 				 errmsg("could not serialize access due to a concurrent change of the store"),

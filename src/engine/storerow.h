@@ -9,6 +9,7 @@
 
 #include "datatype/timestamp.h"
 #include "utils/jsonb.h"
+#include "utils/snapshot.h"
 #include "utils/uuid.h"
 
 /*
@@ -76,6 +77,7 @@ extern const StoreLimits *StoreRowLimits(void);
 extern const StoreJournal *StoreRowJournal(void);
 extern const pg_uuid_t *StoreRowInstance(void);
 extern int64 StoreRowRaised(void);
+extern bool StoreRowIsSameIn(Snapshot left, Snapshot right);
 extern const StoreCache *StoreRowCache(void);
 extern const char *StoreRowCacheModeName(CacheMode mode);
 extern void StoreRowSetCache(const StoreCache *set);

@@ -14,7 +14,8 @@ $schema =~ s/'/''/g;
 my $primary = PostgreSQL::Test::Cluster->new('primary');
 $primary->init(allows_streaming => 1, has_archiving => 1);
 # Commits that nobody waits for stay in memory until they are flushed with something else.
-$primary->append_conf('postgresql.conf', "synchronous_commit = off\nwal_writer_delay = 10s\nautovacuum = off");
+$primary->append_conf('postgresql.conf', "synchronous_commit = off\nwal_writer_delay = 10s\nautovacuum = off\n"
+	. "max_prepared_transactions = 2");
 $primary->start;
 $primary->safe_psql('postgres', "SET client_min_messages = warning; CREATE EXTENSION dms; SELECT dms.deploy_schema('$schema'::json)");
 
@@ -51,6 +52,16 @@ my $before = newest($primary);
 post($primary, 'beside another database');
 cmp_ok(newest($primary), '>', $before, 'a transaction in another database does not hold the newest number');
 is($primary->safe_psql('postgres', 'SELECT count(*) FROM dms.change_blockers()'), 0, 'and is not listed');
+# ... neither prepared nor after its end, which a snapshot may be older than: the number would fall
+my $fixed = $primary->background_psql('postgres');
+my $told_newest = $fixed->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT newest FROM dms.available_change_versions()');
+$elsewhere->query_safe(q{PREPARE TRANSACTION 'elsewhere'});
+is(newest($primary), $told_newest, 'nor does one that is prepared there');
+is($fixed->query_safe('SELECT newest FROM dms.available_change_versions()'), $told_newest, 'also for an older snapshot');
+$elsewhere->query_safe(q{COMMIT PREPARED 'elsewhere'});
+is($fixed->query_safe('SELECT newest FROM dms.available_change_versions()'), $told_newest, 'nor one that has ended there');
+$fixed->query_safe('COMMIT');
+$fixed->quit;
 $elsewhere->quit;
 my $here = $primary->background_psql('postgres');
 $here->query_safe('BEGIN; CREATE TABLE held ()');
