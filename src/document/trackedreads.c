@@ -12,9 +12,26 @@
 #include "engine/result.h"
 #include "engine/statement.h"
 
-/* --- between two numbers --------------------------------------------------- */
+/* The resource, and what else a statement needs. */
+static const Oid types[] = {INT4OID, INT8OID, INT8OID, INT8OID, INT8OID};
 
-static const Oid window_types[] = {INT4OID, INT8OID, INT8OID, INT8OID, INT8OID};
+/* A statement with n parameters. */
+#define READER(text, n) {.sql = (text),.nargs = (n),.argtypes = types}
+/* The same for one that reads a few rows in the order of an index. */
+#define ORDERED_READER(text) {.sql = (text),.nargs = lengthof(types),.argtypes = types,.ordered = true}
+
+/* Run a statement on the rows of a resource. */
+static uint64
+Run(Statement *statement, int32 type_id, int64 first, int64 second, int64 third, int64 fourth)
+{
+	Datum		values[] = {Int32GetDatum(type_id), Int64GetDatum(first), Int64GetDatum(second),
+		Int64GetDatum(third), Int64GetDatum(fourth)
+	};
+
+	return StatementRun(statement, values, NULL, true, 0);
+}
+
+/* --- between two numbers --------------------------------------------------- */
 
 /*
  * Deleted documents, unless there is one with the identity or the id again.  One that
@@ -35,21 +52,6 @@ static const Oid window_types[] = {INT4OID, INT8OID, INT8OID, INT8OID, INT8OID};
 	"SELECT t.DocumentUuid, t.ChangeVersion, t.OldKey::pg_catalog.text, NULL::pg_catalog.text" DELETED_SQL suppressed \
 	" ORDER BY t.ChangeVersion, t.DocumentId LIMIT $4 OFFSET $5"
 
-static Statement find_deleted =
-{
-	.sql = DELETED_PAGE_SQL(SUPPRESSED_SQL),
-	.nargs = lengthof(window_types),
-	.argtypes = window_types,
-	.ordered = true,
-};
-
-static Statement count_deleted =
-{
-	.sql = "SELECT pg_catalog.count(*)" DELETED_SQL SUPPRESSED_SQL,
-	.nargs = 3,
-	.argtypes = window_types,
-};
-
 /*
  * The first old key and the last new one, by etag: the numbers of transactions that
  * overlapped may be in the other order.  There and back again is no change.
@@ -66,34 +68,19 @@ static Statement count_deleted =
 	" WHERE OldKey OPERATOR(pg_catalog.<>) NewKey"
 #define KEYS_PAGE_SQL(order) KEYS_SQL(order) " ORDER BY Version, DocumentId LIMIT $4 OFFSET $5"
 
-static Statement find_keys =
-{
-	.sql = KEYS_PAGE_SQL("Etag"),
-	.nargs = lengthof(window_types),
-	.argtypes = window_types,
+static Statement pages[] = {
+	[TRACKED_DELETES] = ORDERED_READER(DELETED_PAGE_SQL(SUPPRESSED_SQL)),
+	[TRACKED_KEYS] = READER(KEYS_PAGE_SQL("Etag"), lengthof(types)),
 };
 
-static Statement count_keys =
-{
-	.sql = "SELECT pg_catalog.count(*) FROM (" KEYS_SQL("Etag") ") AS c",
-	.nargs = 3,
-	.argtypes = window_types,
+static Statement counts[] = {
+	[TRACKED_DELETES] = READER("SELECT pg_catalog.count(*)" DELETED_SQL SUPPRESSED_SQL, 3),
+	[TRACKED_KEYS] = READER("SELECT pg_catalog.count(*) FROM (" KEYS_SQL("Etag") ") AS c", 3),
 };
 
 #ifdef DMS_FAULTS
-static Statement find_all_deleted =
-{
-	.sql = DELETED_PAGE_SQL(""),
-	.nargs = lengthof(window_types),
-	.argtypes = window_types,
-	.ordered = true,
-};
-static Statement find_keys_by_number =
-{
-	.sql = KEYS_PAGE_SQL("ChangeVersion"),
-	.nargs = lengthof(window_types),
-	.argtypes = window_types,
-};
+static Statement all_deleted = ORDERED_READER(DELETED_PAGE_SQL(""));
+static Statement keys_by_number = READER(KEYS_PAGE_SQL("ChangeVersion"), lengthof(types));
 #endif
 
 /* Returns the statement that reads a page. */
@@ -102,22 +89,11 @@ PageStatement(TrackedKind kind)
 {
 #ifdef DMS_FAULTS
 	if (kind == TRACKED_DELETES && FAULT_SKIP("suppress_by_identity"))
-		return &find_all_deleted;
+		return &all_deleted;
 	if (kind == TRACKED_KEYS && FAULT_SKIP("collapse_by_etag"))
-		return &find_keys_by_number;
+		return &keys_by_number;
 #endif
-	return kind == TRACKED_KEYS ? &find_keys : &find_deleted;
-}
-
-/* Run a statement on a page of a resource. */
-static uint64
-RunPage(Statement *statement, int32 type_id, const ChangePage *page)
-{
-	Datum		values[] = {Int32GetDatum(type_id), Int64GetDatum(page->min_version),
-		Int64GetDatum(page->max_version), Int64GetDatum(page->limit), Int64GetDatum(page->offset)
-	};
-
-	return StatementRun(statement, values, NULL, true, 0);
+	return &pages[kind];
 }
 
 /*
@@ -128,20 +104,18 @@ RunPage(Statement *statement, int32 type_id, const ChangePage *page)
 uint64
 TrackedReadsPage(TrackedKind kind, int32 type_id, const ChangePage *page)
 {
-	return RunPage(PageStatement(kind), type_id, page);
+	return Run(PageStatement(kind), type_id, page->min_version, page->max_version, page->limit, page->offset);
 }
 
 /* Count them, whatever the page. */
 int64
 TrackedReadsCount(TrackedKind kind, int32 type_id, const ChangePage *page)
 {
-	(void) RunPage(kind == TRACKED_KEYS ? &count_keys : &count_deleted, type_id, page);
+	(void) Run(&counts[kind], type_id, page->min_version, page->max_version, 0, 0);
 	return ResultInt64(0, 1);
 }
 
 /* --- after a place --------------------------------------------------------- */
-
-static const Oid after_types[] = {INT4OID, INT8OID, INT8OID, INT8OID, INT8OID};
 
 #define AFTER_SQL "ResourceTypeId OPERATOR(pg_catalog.=) $1" \
 	" AND ROW (ChangeVersion, DocumentId, Etag) OPERATOR(pg_catalog.>) ROW ($2, $3, $4)"
@@ -150,30 +124,13 @@ static const Oid after_types[] = {INT4OID, INT8OID, INT8OID, INT8OID, INT8OID};
 #define TRACKED_SQL "SELECT ChangeVersion, DocumentId, Etag, DocumentUuid, OldKey::pg_catalog.text, NewKey::pg_catalog.text" \
 	" FROM dms.TrackedChange AS t WHERE " AFTER_SQL " AND Kind::pg_catalog.text OPERATOR(pg_catalog.=) "
 
-static Statement read_keys =
-{
-	.sql = TRACKED_SQL "'K'" IN_ORDER_SQL,
-	.nargs = lengthof(after_types),
-	.argtypes = after_types,
-	.ordered = true,
-};
-
-static Statement read_deletes =
-{
-	.sql = TRACKED_SQL "'D' AND NOT " DOCUMENT_HAS_UUID_SQL("t.DocumentUuid") IN_ORDER_SQL,
-	.nargs = lengthof(after_types),
-	.argtypes = after_types,
-	.ordered = true,
+static Statement after[] = {
+	[TRACKED_DELETES] = ORDERED_READER(TRACKED_SQL "'D' AND NOT " DOCUMENT_HAS_UUID_SQL("t.DocumentUuid") IN_ORDER_SQL),
+	[TRACKED_KEYS] = ORDERED_READER(TRACKED_SQL "'K'" IN_ORDER_SQL),
 };
 
 #ifdef DMS_FAULTS
-static Statement read_all_deletes =
-{
-	.sql = TRACKED_SQL "'D'" IN_ORDER_SQL,
-	.nargs = lengthof(after_types),
-	.argtypes = after_types,
-	.ordered = true,
-};
+static Statement after_all_deletes = ORDERED_READER(TRACKED_SQL "'D'" IN_ORDER_SQL);
 #endif
 
 /* Returns the statement that reads the rows after a place. */
@@ -182,9 +139,9 @@ AfterStatement(TrackedKind kind)
 {
 #ifdef DMS_FAULTS
 	if (kind == TRACKED_DELETES && FAULT_SKIP("suppress_by_uuid"))
-		return &read_all_deletes;
+		return &after_all_deletes;
 #endif
-	return kind == TRACKED_KEYS ? &read_keys : &read_deletes;
+	return &after[kind];
 }
 
 /*
@@ -195,9 +152,5 @@ AfterStatement(TrackedKind kind)
 uint64
 TrackedReadsAfter(TrackedKind kind, int32 type_id, int64 version, int64 document_id, int64 etag, int64 limit)
 {
-	Datum		values[] = {Int32GetDatum(type_id), Int64GetDatum(version), Int64GetDatum(document_id),
-		Int64GetDatum(etag), Int64GetDatum(limit)
-	};
-
-	return StatementRun(AfterStatement(kind), values, NULL, true, 0);
+	return Run(AfterStatement(kind), type_id, version, document_id, etag, limit);
 }
