@@ -3139,7 +3139,6 @@ DECLARE
 	counts jsonb;
 	scope record;
 	n bigint := 0;
-	told timestamptz := clock_timestamp();
 BEGIN
 	SELECT array_agg(s.project_name || ':' || s.resource_name), max(s.document_id)
 	INTO types, only_document
@@ -3166,9 +3165,8 @@ BEGIN
 		RETURN QUERY SELECT f.* FROM dms_internal.audit_history(scope.model, only_document) AS f;
 		RETURN QUERY SELECT f.* FROM dms_internal.audit_options(scope.model, only_document) AS f;
 		n := n + 1;
-		IF n % 100 = 0 OR clock_timestamp() > told + interval '10 seconds' THEN
+		IF n % 100 = 0 THEN
 			RAISE NOTICE 'audited % of % resources', n, cardinality(types);
-			told := clock_timestamp();
 		END IF;
 	END LOOP;
 
