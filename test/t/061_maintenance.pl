@@ -92,7 +92,7 @@ sub run_watched
 	my $done = 0;
 
 	$vacuum->ask("SET vacuum_cost_delay = 100; SET vacuum_cost_limit = 1;\n");
-	while ($took < $seconds || $done < 500)
+	while ($took < $seconds || $done < 500 || $looks <= 10)
 	{
 		my $start = time;
 		my @one = run_watched($vacuum, "VACUUM dms.ReferenceEdge;\n");

@@ -545,7 +545,7 @@ sub outage
 	my $began = time;
 	$node->safe_psql('school', "SELECT post('students', student('in ' || '$name', n::text)) FROM generate_series(1, 50) AS n");
 	$node->safe_psql('school', 'SELECT count(change()) FROM generate_series(1, 50)');
-	is($node->safe_psql('school', q{SELECT dms.wait_until_projected('60 s')}), 't', "$name: writers and the projector go on");
+	is($node->safe_psql('school', q{SELECT dms.wait_until_projected('10 min')}), 't', "$name: writers and the projector go on");
 	ok(wait_until(sub { slurp_file($node->logfile, $start) =~ /does not answer \((.*)\)/ }), "$name: the log says so");
 	like(slurp_file($node->logfile, $start), $reason, "$name: and why") if $reason;
 	$mend->();

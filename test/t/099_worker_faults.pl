@@ -24,11 +24,12 @@ my $DIFFERENT = q{
 my $WORKER = q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'dms worker'};
 my $WAIT = q{SELECT dms.wait_until_projected('3 minutes')};
 
-# A batch takes a while: whoever waits for it is seen waiting.
+# A batch takes a while, or waits until hold() lets it go on.
 my $SLOW = q{
-	CREATE OR REPLACE FUNCTION public.slow() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-	BEGIN PERFORM pg_sleep(%s); RETURN NULL; END $$;
+	CREATE OR REPLACE FUNCTION public.slow() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET lock_timeout = 0 AS $$
+	BEGIN PERFORM %s; RETURN NULL; END $$;
 	CREATE TRIGGER slow AFTER INSERT OR UPDATE ON dms.DocumentCache FOR EACH STATEMENT EXECUTE FUNCTION public.slow()};
+my $HELD = q{SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'dms worker' AND wait_event = 'advisory'};
 
 my $node = start('worker_faults');
 poisoned();
@@ -115,7 +116,7 @@ sub killed
 {
 	my $documents = $many + 1;
 
-	$node->safe_psql('store', sprintf($SLOW, 0.02));
+	$node->safe_psql('store', sprintf($SLOW, 'pg_sleep(0.02)'));
 	$node->safe_psql('store', 'SELECT dms.rebuild_cache()');
 	foreach my $type ('dms worker', 'dms worker', 'dms worker', 'dms launcher')
 	{
@@ -143,6 +144,19 @@ sub killed
 	return;
 }
 
+# Begins a rebuild whose first batch waits for a session, which is returned.
+sub hold
+{
+	my ($server) = @_;
+	my $holder = Dms::Session->new($server, 'store');
+
+	$holder->ask("SELECT pg_advisory_lock(1);\n");
+	$server->safe_psql('store', sprintf($SLOW, 'pg_advisory_xact_lock_shared(1)'));
+	$server->safe_psql('store', 'SELECT dms.rebuild_cache()');
+	$server->poll_query_until('store', $HELD);
+	return $holder;
+}
+
 # Whoever drops the extension waits for the batch, and for no more.
 sub dropped
 {
@@ -151,23 +165,22 @@ sub dropped
 
 	$server->safe_psql('store', q{SET client_min_messages = warning; SELECT dms.set_cache_mode('eventual')});
 	$server->safe_psql('store', $WAIT);
-	$server->safe_psql('store', sprintf($SLOW, $waits ? 2 : 20));
-	$server->safe_psql('store', 'SELECT dms.rebuild_cache()');
-	$server->poll_query_until('store', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'dms worker' AND wait_event = 'PgSleep'});
+	my $holder = hold($server);
 	$session->say("DROP EXTENSION dms;\n");
 	$session->expect;
 	if ($waits)
 	{
 		ok($server->poll_query_until('store', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE 'DROP EXTENSION%' AND wait_event_type = 'Lock'}),
 			'who drops the extension waits for the batch');
+		$holder->finish;
 	}
 	usleep(20_000) until $session->look;
 	unlike($session->answer, qr/ERROR/, 'and the extension is dropped');
 	if (!$waits)
 	{
-		is($server->safe_psql('store', q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'dms worker' AND wait_event = 'PgSleep'}),
-			1, 'without the lock, the batch is still at work then');
-		$session->finish;
+		is($server->safe_psql('store', $HELD), 't', 'without the lock, the batch is still at work then');
+		$server->safe_psql('store', "SELECT pg_terminate_backend(pid) FROM ($WORKER) AS w");
+		$_->finish foreach $session, $holder;
 		return;
 	}
 	is($server->safe_psql('store', 'SELECT Documents FROM dms.CacheRebuild'), 50, 'the batch was committed');
@@ -190,11 +203,10 @@ sub updated
 		skip "cannot write $file", 3 unless open my $script, '>', $file;
 		print $script "COMMENT ON FUNCTION dms.uuid_v7() IS 'updated';\n";
 		close $script;
-		$node->safe_psql('store', sprintf($SLOW, 0.1));
-		$node->safe_psql('store', 'SELECT dms.rebuild_cache()');
-		$node->poll_query_until('store', 'SELECT Documents > 0 FROM dms.CacheRebuild');
+		my $holder = hold($node);
 		$node->safe_psql('store', q{ALTER EXTENSION dms UPDATE TO 'updated'});
 		is($node->safe_psql('store', 'SELECT FinishedAt IS NULL FROM dms.CacheRebuild'), 't', 'the extension is updated in a rebuild');
+		$holder->finish;
 		$node->safe_psql('store', 'DROP TRIGGER slow ON dms.DocumentCache');
 		is($node->safe_psql('store', $WAIT), 't', 'which goes on');
 		is($node->safe_psql('store', $DIFFERENT), 0, 'and the cache has all documents');

@@ -172,8 +172,7 @@ SKIP:
 	like(until_from('store', 'renamed', sub { $near }), qr/^none /, 'it hears of it');
 	like(until_from('Redis', 'again', sub { start_client("unix://$dir/redis.sock?db=1") }), qr/^$id /, 'and the new identity is there');
 	$redis->kill('KILL');
-	sleep 0.1;
-	is($near->('again'), "$id (store)", 'when Redis is gone, it forgets, and asks the store');
+	is(until_from('store', 'again', sub { $near }), "$id (store)", 'when Redis is gone, it forgets, and asks the store');
 	$redis->start;
 }
 
