@@ -571,7 +571,8 @@ CREATE TABLE dms.TrackedChange (
 	PRIMARY KEY (DocumentId, Etag)
 )$ddl$),
 ($ddl$CREATE INDEX trackedchange_version_ix ON dms.TrackedChange (ResourceTypeId, ChangeVersion)$ddl$),
-($ddl$CREATE INDEX trackedchange_uuid_ix ON dms.TrackedChange (DocumentUuid)$ddl$),
+-- Of deletes, for documents whose uuids come back.
+($ddl$CREATE INDEX trackedchange_uuid_ix ON dms.TrackedChange (DocumentUuid) WHERE NewKey IS NULL$ddl$),
 ($ddl$COMMENT ON TABLE dms.TrackedChange IS 'deletes of documents, and changes of their keys; dms.purge_tracked_changes() deletes old ones'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.TrackedChange.DocumentId IS 'the document'$ddl$),
 ($ddl$COMMENT ON COLUMN dms.TrackedChange.Etag IS 'its etag after the change; of a delete, its last etag plus 1; 0 if rows were changed by others'$ddl$),
@@ -1141,7 +1142,9 @@ CREATE TABLE dms.DeadJob (
 (8, $ddl$COMMENT ON COLUMN dms.DeadJob.DiedAt IS 'when it was moved here'$ddl$),
 (9, $ddl$ALTER TABLE dms.Document ADD COLUMN CreatedBy varchar(256)$ddl$),
 (9, $ddl$COMMENT ON COLUMN dms.Document.CreatedBy IS 'who created the document: the setting dms.user at that time; NULL if it was not set'$ddl$),
-(10, $ddl$CREATE INDEX uniquekeyvalue_value_ix ON dms.UniqueKeyValue (ResourceType, Key, Value COLLATE "C")$ddl$)
+(10, $ddl$CREATE INDEX uniquekeyvalue_value_ix ON dms.UniqueKeyValue (ResourceType, Key, Value COLLATE "C")$ddl$),
+(11, $ddl$DROP INDEX dms.trackedchange_uuid_ix$ddl$),
+(11, $ddl$CREATE INDEX trackedchange_uuid_ix ON dms.TrackedChange (DocumentUuid) WHERE NewKey IS NULL$ddl$)
 ) AS u (version, statement)
 WHERE u.version > from_version
 $upgrade$;

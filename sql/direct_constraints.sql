@@ -70,6 +70,9 @@ SELECT compare('ALTER TABLE edfi.Student ADD extra information_schema.time_stamp
 SELECT compare('CREATE UNIQUE INDEX i ON edfi.Student (BirthDate) WHERE MiddleName IS NOT NULL;
 	SELECT write_student(''1'', 0), write_student(''2'', 0), write_student(''1'', 0, ''Mary'')',
 	'SELECT write_student(''2'', 0, ''Mary'')');
+SELECT compare('CREATE UNIQUE INDEX i ON edfi.Student (BirthDate) WHERE MiddleName IS NULL;
+	SELECT write_student(''1'', 0, ''Mary''), write_student(''2'', 0), write_student(''3'', 0, ''Mary'')',
+	'SELECT write_student(''1'', 0)');
 
 -- Foreign keys between the tables that have a row for each document: all of these rows
 -- are there when they are checked.

@@ -136,7 +136,8 @@ ChangesHighest(void)
 static const Oid uuid_type[] = {UUIDOID};
 static Statement find_last_etag =
 {
-	.sql = "SELECT COALESCE(pg_catalog.max(Etag), 0) FROM dms.TrackedChange WHERE DocumentUuid OPERATOR(pg_catalog.=) $1",
+	.sql = "SELECT COALESCE(pg_catalog.max(Etag), 0) FROM dms.TrackedChange"
+	" WHERE DocumentUuid OPERATOR(pg_catalog.=) $1 AND NewKey IS NULL",
 	.nargs = 1,
 	.argtypes = uuid_type,
 };

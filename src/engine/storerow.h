@@ -17,7 +17,7 @@
  * dms_internal.core_ddl() or of stored models raises it, and is a step of
  * dms.upgrade_store() then.  Version 1 was stored as "1.0".
  */
-#define STORE_VERSION 10
+#define STORE_VERSION 11
 
 /* The longest domain of URNs. */
 #define URN_DOMAIN_MAX 32

@@ -169,7 +169,8 @@ CollectEntries(TableWriter *writer, int which, Entry *entries)
 
 	for (int i = 0; i < writer->n; i++)
 	{
-		if (described->filter > 0 && slot_attisnull(writer->slots[i], described->filter))
+		if (described->filter > 0 &&
+			slot_attisnull(writer->slots[i], described->filter) != described->filter_null)
 			continue;
 		entries[n].row = i;
 		entries[n].key = slot_getattr(writer->slots[i], first, &entries[n].isnull);

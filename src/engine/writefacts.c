@@ -82,24 +82,25 @@ Know(Oid table)
 
 /*
  * Returns true if an index has entries for all rows, or for those where one column
- * is not NULL, which *filter is set to.  The predicate is read from the catalog,
- * because the relation cache evaluates its constant parts.
+ * is NULL or where it is not, which is described.  The predicate is read from the
+ * catalog, because the relation cache evaluates its constant parts.
  */
 static bool
-ReadFilter(Relation index, AttrNumber *filter)
+ReadFilter(Relation index, WriteIndex *described)
 {
 	bool		isnull;
 	Datum		stored = SysCacheGetAttr(INDEXRELID, index->rd_indextuple, Anum_pg_index_indpred, &isnull);
 	NullTest   *test;
 
-	*filter = 0;
+	described->filter = 0;
 	if (isnull)
 		return true;
 	test = stringToNode(TextDatumGetCString(stored));
-	if (!IsA(test, NullTest) || test->nulltesttype != IS_NOT_NULL || test->argisrow || !IsA(test->arg, Var))
+	if (!IsA(test, NullTest) || test->argisrow || !IsA(test->arg, Var))
 		return false;
-	*filter = ((Var *) test->arg)->varattno;
-	return *filter > 0;
+	described->filter = ((Var *) test->arg)->varattno;
+	described->filter_null = test->nulltesttype == IS_NULL;
+	return described->filter > 0;
 }
 
 /* Returns true if the operator classes of an index belong to PostgreSQL. */
@@ -128,7 +129,7 @@ DescribeIndex(Relation index, WriteIndex *described)
 	described->btree = index->rd_rel->relam == BTREE_AM_OID;
 	described->arbiter = form->indisvalid && form->indimmediate;
 	if ((!described->btree && index->rd_rel->relam != HASH_AM_OID) || form->indisexclusion ||
-		!HasKnownOrder(index) || !ReadFilter(index, &described->filter))
+		!HasKnownOrder(index) || !ReadFilter(index, described))
 		return false;
 	described->info = BuildIndexInfo(index);
 	return true;

@@ -22,8 +22,9 @@ typedef struct WriteIndex
 {
 	Oid			index;
 	IndexInfo  *info;
-	AttrNumber	filter;			/* only rows where this column is not NULL
-								 * have entries; 0: all rows */
+	AttrNumber	filter;			/* only rows where this column is NULL or is
+								 * not have entries; 0: all rows */
+	bool		filter_null;	/* where it is NULL */
 	bool		btree;
 	bool		arbiter;		/* valid, and violations are found at once */
 } WriteIndex;
