@@ -43,19 +43,22 @@ PG_FUNCTION_INFO_V1(dms_recompute_identities);
 
 /*
  * Compute the ReferentialIds of some documents from storage, and add them to
- * the lists.
+ * the lists.  If the type is known to keys, these are made from the same rows.
  */
 static void
-RecomputeBatch(Resource *resource, const int64 *ids, int n, ReplaceIds *primary,
-			   ReplaceIds *alias)
+RecomputeBatch(const ClosureType *type, const int64 *ids, int n, KeyChanges *keys,
+			   ReplaceIds *primary, ReplaceIds *alias)
 {
-	int			found;
+	Resource   *resource = ModelCacheFind(type->project, type->resource);
 	StoredIdentity *identities;
+	StoredRows	rows;
 
 	SnapshotBegin();
-	identities = ProjectionRead(resource, ids, n, &found);
+	ProjectionReadRows(resource, 0, ids, n, true, &rows);
 	SnapshotEnd();
-	for (int i = 0; i < found; i++)
+	KeyChangesTake(keys, type, &rows);
+	identities = ProjectionIdentities(resource, &rows);
+	for (int i = 0; i < rows.nrows; i++)
 	{
 		if (!identities[i].complete)
 			ereport(ERROR,
@@ -66,28 +69,31 @@ RecomputeBatch(Resource *resource, const int64 *ids, int n, ReplaceIds *primary,
 		if (alias)
 			ReplaceIdsAdd(alias, identities[i].document_id, &identities[i].alias);
 	}
+	StoredRowsFreeResult(&rows);
 }
 
 /* Compute the ReferentialIds of documents of one type from storage. */
 static ReplaceIds *
-RecomputeType(const char *project, const char *resource_name, const int64 *ids,
-			  int n)
+RecomputeType(const ClosureType *type, const int64 *ids, int n, KeyChanges *keys)
 {
-	Resource   *resource = ModelCacheFind(project, resource_name);
-	const ResourceModel *model = resource->model;
+	const ResourceModel *model = ModelCacheFind(type->project, type->resource)->model;
 	ReplaceIds *primary = ReplaceIdsMake(model->project, model->resource, n);
 	ReplaceIds *alias = NULL;
 	MemoryContext batch = AllocSetContextCreate(CurrentMemoryContext,
 												"dms cascade batch", ALLOCSET_DEFAULT_SIZES);
 
+	ReplaceIdsTell(primary, keys, type, false);
 	if (model->superclass_resource)
+	{
 		alias = ReplaceIdsMake(model->superclass_project, model->superclass_resource, n);
+		ReplaceIdsTell(alias, keys, type, true);
+	}
 	for (int i = 0; i < n; i += RECOMPUTE_AT_ONCE)
 	{
 		MemoryContext saved = MemoryContextSwitchTo(batch);
 
 		CHECK_FOR_INTERRUPTS();
-		RecomputeBatch(resource, ids + i, Min(RECOMPUTE_AT_ONCE, n - i), primary, alias);
+		RecomputeBatch(type, ids + i, Min(RECOMPUTE_AT_ONCE, n - i), keys, primary, alias);
 		MemoryContextSwitchTo(saved);
 		MemoryContextReset(batch);
 	}
@@ -113,7 +119,7 @@ Without(const int64 *ids, int n, const int64 *some, int nsome, int *left)
  * their new ReferentialIds already.
  */
 static void
-RecomputeMembers(const Closure *closure, const int64 *done, int ndone)
+RecomputeMembers(const Closure *closure, KeyChanges *keys, const int64 *done, int ndone)
 {
 	ReplaceIds *list = NULL;
 
@@ -123,7 +129,7 @@ RecomputeMembers(const Closure *closure, const int64 *done, int ndone)
 		int64	   *ids = Without(t->ids, t->n, done, ndone, &n);
 
 		if (n > 0)
-			list = ReplaceIdsJoin(list, RecomputeType(t->project, t->resource, ids, n));
+			list = ReplaceIdsJoin(list, RecomputeType(t, ids, n, keys));
 	}
 	if (list != NULL)
 		ReplaceIdsRun(list);
@@ -213,14 +219,15 @@ AddChanged(ChangedList *list, const ClosureType *types, const int64 *written, in
 /*
  * Do all that follows from new identities.  The documents in done have their
  * new ReferentialIds already and are not recomputed.  Those in written are
- * bumped by the caller, as the last statement of their own writes.
+ * bumped by the caller, as the last statement of their own writes.  What is read and
+ * found out about keys is left in keys, unless that is NULL.
  *
  * No parent needs a lock on its identity, because only its representation
  * changes.  Its row in dms.Document is locked by the bump: in order of the
  * ids, so that two cascades which bump the same documents do not deadlock.
  */
 void
-CascadeRun(const Closure *closure, const int64 *done, int ndone,
+CascadeRun(const Closure *closure, KeyChanges *keys, const int64 *done, int ndone,
 		   const int64 *written, int nwritten)
 {
 	int			nparents;
@@ -236,14 +243,17 @@ CascadeRun(const Closure *closure, const int64 *done, int ndone,
 	if (!FAULT_SKIP("equality"))
 		CheckEqualities(closure, parent_types);
 	if (!FAULT_SKIP("recompute"))
-		RecomputeMembers(closure, done, ndone);
+		RecomputeMembers(closure, keys, done, ndone);
 	AddChanged(&changed, closure->types, written, nwritten);
 	nmembers = changed.n;
 	AddChanged(&changed, parent_types, written, nwritten);
 	if (FAULT_SKIP("history_behind_bump"))
 		KeepCascaded(closure, parent_types, written, nwritten);
 	if (!FAULT_SKIP("parent_bump"))
+	{
 		DocumentsBump(changed.documents, changed.n);
+		KeyChangesRaised(keys, changed.documents, changed.n);
+	}
 	if (!FAULT_SKIP("history_behind_bump"))
 		KeepCascaded(closure, parent_types, written, nwritten);
 	if (changed.n >= LARGE_CASCADE)
@@ -301,7 +311,7 @@ RecomputeTypes(const ClosureType *types)
 	ReplaceIds *list = NULL;
 
 	for (const ClosureType *t = types; t != NULL; t = t->next)
-		list = ReplaceIdsJoin(list, RecomputeType(t->project, t->resource, t->ids, t->n));
+		list = ReplaceIdsJoin(list, RecomputeType(t, t->ids, t->n, NULL));
 	return list != NULL ? ReplaceIdsRun(list) : 0;
 }
 
@@ -378,7 +388,7 @@ dms_recompute_identities(PG_FUNCTION_ARGS)
 	types = ClosureGroup(ids, n);
 	if (!FAULT_SKIP("recompute_lock"))
 		LockTypes(types);
-	keys = KeyChangesBegin(types);
+	keys = KeyChangesBegin(types, ids, n);
 	changed = RecomputeTypes(types);
 	KeyChangesRecomputed(keys);
 	SessionEnd(&session);

@@ -9,9 +9,10 @@
 
 #include "base/report.h"
 #include "cascade/closure.h"
+#include "cascade/keychanges.h"
 #include "document/flatten.h"
 
-extern void CascadeRun(const Closure *closure, const int64 *done, int ndone,
+extern void CascadeRun(const Closure *closure, KeyChanges *keys, const int64 *done, int ndone,
 					   const int64 *written, int nwritten);
 
 extern int64 CascadeRecompute(const int64 *ids, int n);

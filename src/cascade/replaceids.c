@@ -33,6 +33,10 @@ struct ReplaceIds
 {
 	const char *project;
 	const char *resource;
+	KeyChanges *keys;			/* who wants to know the old ids of documents
+								 * of a type, or NULL */
+	const ClosureType *type;
+	bool		alias;
 	ReplaceId  *ids;			/* ascending by document, each once */
 	int			n;
 	int			capacity;
@@ -50,6 +54,15 @@ ReplaceIdsMake(const char *project, const char *resource, int capacity)
 	made->capacity = capacity;
 	made->ids = palloc_extended(sizeof(ReplaceId) * Max(capacity, 1), MCXT_ALLOC_HUGE);
 	return made;
+}
+
+/* Let somebody know the old ids of the documents, which are of this type. */
+void
+ReplaceIdsTell(ReplaceIds *list, KeyChanges *keys, const ClosureType *type, bool alias)
+{
+	list->keys = keys;
+	list->type = type;
+	list->alias = alias;
 }
 
 /* Raise that a document has several root rows, and so several identities. */
@@ -124,6 +137,7 @@ IsOld(const Datum *values, void *arg)
 	if (!ReferentialIdHasName(values, list->project, list->resource))
 		return false;
 	id = NewIdOf(list, DatumGetInt64(values[REFERENTIAL_ID_DOCUMENT]));
+	KeyChangesHad(list->keys, list->type, id->document_id, list->alias, DatumGetUUIDP(values[REFERENTIAL_ID_ID]));
 	id->held = memcmp(&id->id, DatumGetUUIDP(values[REFERENTIAL_ID_ID]), UUID_LEN) == 0;
 	return !id->held;
 }

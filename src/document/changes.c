@@ -460,6 +460,18 @@ ChangesNoteAll(ChangedDocument *documents, int n)
 	KeyWriteInsert(&changes, n, FillRow, &new_changes);
 }
 
+/*
+ * Returns a document among those that ChangesNoteAll() has recorded, and put in order;
+ * NULL if it is not there.
+ */
+const ChangedDocument *
+ChangesFind(const ChangedDocument *documents, int n, int32 type_id, int64 document_id)
+{
+	ChangedDocument wanted = {.document_id = document_id,.type_id = type_id,.etag = 1};
+
+	return n == 0 ? NULL : bsearch(&wanted, documents, n, sizeof(ChangedDocument), CompareChanged);
+}
+
 static const Oid read_types[] = {INT4OID, INT8OID, INT8OID, INT8OID, INT8OID, INT4OID};
 static Statement read_changes =
 {

@@ -18,6 +18,7 @@ typedef struct ChangedDocument
 	int32		type_id;		/* of its resource */
 	int64		etag;			/* after the change; 0: it was deleted
 								 * meanwhile */
+	pg_uuid_t	uuid;			/* if the etag was raised by DocumentsBump() */
 } ChangedDocument;
 
 /* A row of the journal, but for its resource. */
@@ -38,6 +39,7 @@ extern void ChangesTellTrigger(void);
 extern void ChangesRunRecorded(void (*run) (void *arg), void *arg);
 extern void ChangesNote(int32 type_id, int64 document_id, int64 etag);
 extern void ChangesNoteAll(ChangedDocument *documents, int n);
+extern const ChangedDocument *ChangesFind(const ChangedDocument *documents, int n, int32 type_id, int64 document_id);
 extern NotedChange *ChangesRead(int32 type_id, const NotedChange *after, int64 max, int limit, int *n);
 extern int64 ChangesHighest(void);
 extern int64 ChangesLastEtag(const pg_uuid_t *uuid);

@@ -64,11 +64,11 @@ static KeyedTable document_names =
 	.schema = "dms",.name = "document", KEYED_COLUMNS(name_columns, name_types),.nkeys = 1
 };
 
-static const char *const etag_columns[] = {"documentid", "etag", "lastmodifiedat"};
-static const Oid etag_types[] = {INT8OID, INT8OID, TIMESTAMPTZOID};
+static const char *const etag_columns[] = {"documentid", "etag", "lastmodifiedat", "documentuuid"};
+static const Oid etag_types[] = {INT8OID, INT8OID, TIMESTAMPTZOID, UUIDOID};
 static KeyedTable etags =
 {
-	.schema = "dms",.name = "document", KEYED_COLUMNS(etag_columns, etag_types),.nkeys = 1
+	.schema = "dms",.name = "document", KEYED_COLUMNS(etag_columns, etag_types),.nkeys = 1,.nread = 1
 };
 
 static const char *const insert_columns[] = {
@@ -512,6 +512,7 @@ BumpNext(Datum *values, void *arg)
 		bumps->next++;
 	Assert(bumps->documents[bumps->next].document_id == id);
 	bumps->documents[bumps->next].etag = DatumGetInt64(values[1]);
+	bumps->documents[bumps->next].uuid = *DatumGetUUIDP(values[3]);
 }
 
 /* Order documents by their ids. */

@@ -122,9 +122,12 @@ ReadIds(const ResourceModel *model, const int64 *ids, int n, DocumentKey *keys, 
 	}
 }
 
-/* Make keys from rows, in ascending order of the documents. */
-static DocumentKey *
-MakeKeys(Resource *resource, const StoredRows *rows, MemoryContext context)
+/*
+ * Make keys in a context, in ascending order of the documents, from rows of ids and values
+ * that were read.
+ */
+DocumentKey *
+DocumentKeysMake(Resource *resource, const StoredRows *rows, MemoryContext context)
 {
 	DocumentKey *keys = MemoryContextAllocExtended(context, sizeof(DocumentKey) * Max(rows->nrows, 1),
 												   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
@@ -146,11 +149,11 @@ MakeKeys(Resource *resource, const StoredRows *rows, MemoryContext context)
 }
 
 /*
- * Read the keys of documents of a resource in a new snapshot, and their ReferentialIds if
- * they are asked for.  The ids are ascending, and so are the documents of the keys.
+ * Read the keys of documents of a resource in a new snapshot, and the ReferentialIds of
+ * some of them.  The ids are ascending, and so are the documents of the keys.
  */
 DocumentKey *
-DocumentKeysRead(Resource *resource, const int64 *ids, int n, bool with_ids, int *found)
+DocumentKeysRead(Resource *resource, const int64 *ids, int n, const int64 *some, int nsome, int *found)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "dms keys of documents",
 												  ALLOCSET_DEFAULT_SIZES);
@@ -160,11 +163,11 @@ DocumentKeysRead(Resource *resource, const int64 *ids, int n, bool with_ids, int
 
 	SnapshotBegin();
 	ReadValues(resource, ids, n, &rows);
-	keys = MakeKeys(resource, &rows, saved);
+	keys = DocumentKeysMake(resource, &rows, saved);
 	*found = rows.nrows;
 	StoredRowsFreeResult(&rows);
-	if (with_ids)
-		ReadIds(resource->model, ids, n, keys, *found);
+	if (nsome > 0)
+		ReadIds(resource->model, some, nsome, keys, *found);
 	SnapshotEnd();
 	MemoryContextSwitchTo(saved);
 	MemoryContextDelete(context);

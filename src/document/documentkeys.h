@@ -21,7 +21,9 @@ typedef struct DocumentKey
 	pg_uuid_t	alias;
 } DocumentKey;
 
-extern DocumentKey *DocumentKeysRead(Resource *resource, const int64 *ids, int n, bool with_ids, int *found);
+extern DocumentKey *DocumentKeysRead(Resource *resource, const int64 *ids, int n,
+									 const int64 *some, int nsome, int *found);
+extern DocumentKey *DocumentKeysMake(Resource *resource, const StoredRows *rows, MemoryContext context);
 extern const DocumentKey *DocumentKeyFind(const DocumentKey *keys, int n, int64 document_id);
 extern bool DocumentKeyIsSame(const DocumentKey *left, const DocumentKey *right);
 extern bool DocumentKeyHasSameIds(const DocumentKey *left, const DocumentKey *right);

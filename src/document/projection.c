@@ -125,6 +125,17 @@ ProjectionReadRows(Resource *resource, int projection, const int64 *ids, int n,
 	StoredRowsRequireIds(rows, ids, n);
 }
 
+/* Make identities from rows that were read by the projection of the resource itself. */
+StoredIdentity *
+ProjectionIdentities(Resource *resource, const StoredRows *rows)
+{
+	StoredIdentity *identities = palloc_extended(sizeof(StoredIdentity) * Max(rows->nrows, 1), MCXT_ALLOC_HUGE);
+
+	for (int i = 0; i < rows->nrows; i++)
+		TakeRow(resource->model, StoredRowValues(rows, i), StoredRowNulls(rows, i), &identities[i]);
+	return identities;
+}
+
 /* Read the identities of documents of the resource itself, in no order. */
 StoredIdentity *
 ProjectionRead(Resource *resource, const int64 *ids, int n, int *found)
@@ -134,10 +145,7 @@ ProjectionRead(Resource *resource, const int64 *ids, int n, int *found)
 
 	ProjectionReadRows(resource, 0, ids, n, true, &rows);
 	*found = rows.nrows;
-	identities = palloc(sizeof(StoredIdentity) * Max(*found, 1));
-	for (int i = 0; i < *found; i++)
-		TakeRow(resource->model, StoredRowValues(&rows, i), StoredRowNulls(&rows, i),
-				&identities[i]);
+	identities = ProjectionIdentities(resource, &rows);
 	StoredRowsFreeResult(&rows);
 	return identities;
 }

@@ -26,6 +26,7 @@ typedef struct StoredIdentity
 extern void ProjectionAppendSelect(StringInfo sql, const ProjectionModel *projection);
 extern void ProjectionReadRows(Resource *resource, int projection, const int64 *ids,
 							   int n, bool can_change, StoredRows *rows);
+extern StoredIdentity *ProjectionIdentities(Resource *resource, const StoredRows *rows);
 extern StoredIdentity *ProjectionRead(Resource *resource, const int64 *ids, int n,
 									  int *found);
 

@@ -89,52 +89,103 @@ AddRow(StoredRows *rows, const DocumentHeader *header, int32 type_id, int64 vers
 	rows->nrows++;
 }
 
-/* Record documents whose keys have changed; both lists of keys have all of them. */
-static void
-RecordChanged(Resource *resource, const int64 *ids, int n, const DocumentKey *before, int nbefore,
-			  const DocumentKey *after, int nafter, bool known)
+/* Documents of a resource whose keys have changed; both lists of keys have all of them, ascending. */
+typedef struct ChangedKeys
 {
-	int64		version = ChangesVersion() + 1;
-	StoredRows	headers;
-	StoredRows	rows;
+	Resource   *resource;
+	const DocumentKey *before;
+	int			nbefore;
+	const DocumentKey *after;
+	int			nafter;
+	bool		known;			/* the old keys are what they say */
+	StoredRows	rows;			/* to be written */
+	int64		version;
+} ChangedKeys;
 
+/* Record a document. */
+static void
+Record(ChangedKeys *changed, const DocumentHeader *header, const DocumentKey *before, const DocumentKey *after)
+{
+	CHECK_FOR_INTERRUPTS();
+	AddRow(&changed->rows, header, changed->resource->type_id, changed->version, before, after, changed->known);
+	if (changed->rows.nrows == ROWS_AT_ONCE)
+		WriteRows(&changed->rows);
+}
+
+/* Record documents whose ids ascend. */
+static void
+RecordAll(ChangedKeys *changed, const int64 *ids, int n)
+{
+	StoredRows	headers;
+
+	if (n == 0)
+		return;
 	SnapshotBegin();
 	DocumentHeadersRead(ids, n, &headers);
 	SnapshotEnd();
-	StoredRowsInit(&rows, lengthof(tracked_columns), ROWS_AT_ONCE);
 	for (int i = 0; i < headers.nrows; i++)
 	{
 		DocumentHeader header;
 
-		CHECK_FOR_INTERRUPTS();
 		DocumentHeaderFromRow(StoredRowValues(&headers, i), &header);
-		AddRow(&rows, &header, resource->type_id, version, DocumentKeyFind(before, nbefore, header.document_id),
-			   DocumentKeyFind(after, nafter, header.document_id), known);
-		if (rows.nrows == ROWS_AT_ONCE)
-			WriteRows(&rows);
+		Record(changed, &header, DocumentKeyFind(changed->before, changed->nbefore, header.document_id),
+			   DocumentKeyFind(changed->after, changed->nafter, header.document_id));
 	}
-	WriteRows(&rows);
+}
+
+/* Prepare to record. */
+static void
+BeginRecording(ChangedKeys *changed)
+{
+	changed->version = ChangesVersion() + 1;
+	StoredRowsInit(&changed->rows, lengthof(tracked_columns), Min(changed->nafter, ROWS_AT_ONCE));
+}
+
+/* Record a document whose header is known; returns false if it is not. */
+static bool
+RecordKnown(ChangedKeys *changed, const DocumentKey *before, const DocumentKey *after,
+			const RaisedDocuments *raised)
+{
+	int64		id = after->document_id;
+	const ChangedDocument *found = ChangesFind(raised->documents, raised->n, changed->resource->type_id, id);
+	DocumentHeader header = {.document_id = id};
+
+	if (found != NULL)
+	{
+		header.uuid = found->uuid;
+		header.etag = found->etag;
+	}
+	else if (raised->written != NULL && raised->written->document_id == id)
+		header = *raised->written;
+	else
+		return false;
+	Record(changed, &header, before, after);
+	return true;
 }
 
 /*
- * Record the documents of a resource whose keys have changed.  Their etags were raised;
- * both lists of keys are in ascending order of the documents.
+ * Record the documents of a resource whose keys have changed, and whose etags were raised.
+ * Both lists of keys are in ascending order of the documents.
  */
 void
 TrackedChangesNoteKeys(Resource *resource, const DocumentKey *before, int nbefore,
-					   const DocumentKey *after, int nafter)
+					   const DocumentKey *after, int nafter, const RaisedDocuments *raised)
 {
-	int64	   *ids = palloc_extended(sizeof(int64) * Max(nafter, 1), MCXT_ALLOC_HUGE);
-	int			n = 0;
+	ChangedKeys changed = {resource, before, nbefore, after, nafter, true};
+	int64	   *others = palloc_extended(sizeof(int64) * Max(nafter, 1), MCXT_ALLOC_HUGE);
+	int			nothers = 0;
 
+	BeginRecording(&changed);
 	for (int i = 0; i < nafter; i++)
 	{
 		const DocumentKey *old = DocumentKeyFind(before, nbefore, after[i].document_id);
 
-		if (old != NULL && !DocumentKeyIsSame(old, &after[i]))
-			ids[n++] = after[i].document_id;
+		if (old != NULL && !DocumentKeyIsSame(old, &after[i]) &&
+			!RecordKnown(&changed, old, &after[i], raised))
+			others[nothers++] = after[i].document_id;
 	}
-	RecordChanged(resource, ids, n, before, nbefore, after, nafter, true);
+	RecordAll(&changed, others, nothers);
+	WriteRows(&changed.rows);
 }
 
 /*
@@ -145,6 +196,7 @@ void
 TrackedChangesNoteRecomputed(Resource *resource, const DocumentKey *before, int nbefore,
 							 const DocumentKey *after, int nafter)
 {
+	ChangedKeys changed = {resource, before, nbefore, after, nafter, false};
 	Oid			types[] = {INT8ARRAYOID};
 	int64	   *ids = palloc_extended(sizeof(int64) * Max(nafter, 1), MCXT_ALLOC_HUGE);
 	Datum		values[1];
@@ -162,7 +214,9 @@ TrackedChangesNoteRecomputed(Resource *resource, const DocumentKey *before, int 
 	values[0] = DatumInt8Array(n, ids);
 	(void) StatementExecuteWithArgs("DELETE FROM dms.TrackedChange WHERE DocumentId OPERATOR(pg_catalog.=) ANY ($1)"
 									" AND Etag OPERATOR(pg_catalog.=) 0", lengthof(types), types, values, false);
-	RecordChanged(resource, ids, n, before, nbefore, after, nafter, false);
+	BeginRecording(&changed);
+	RecordAll(&changed, ids, n);
+	WriteRows(&changed.rows);
 }
 
 /*
@@ -177,7 +231,7 @@ TrackedChangesNoteDelete(Resource *resource, const DocumentHeader *header)
 	DocumentKey *key;
 	int			n;
 
-	key = DocumentKeysRead(resource, &id, 1, true, &n);
+	key = DocumentKeysRead(resource, &id, 1, &id, 1, &n);
 	if (n != 1)
 		return false;
 	StoredRowsInit(&rows, lengthof(tracked_columns), 1);

@@ -7,12 +7,22 @@
 
 #include "postgres.h"
 
+#include "document/changes.h"
 #include "document/document.h"
 #include "document/documentkeys.h"
 #include "model/modelcache.h"
 
+/* Documents whose etags were raised, as far as it is known which they have now. */
+typedef struct RaisedDocuments
+{
+	const ChangedDocument *documents;	/* together, as DocumentsBump() leaves
+										 * them */
+	int			n;
+	const DocumentHeader *written;	/* by itself; NULL: none */
+} RaisedDocuments;
+
 extern void TrackedChangesNoteKeys(Resource *resource, const DocumentKey *before, int nbefore,
-								   const DocumentKey *after, int nafter);
+								   const DocumentKey *after, int nafter, const RaisedDocuments *raised);
 extern void TrackedChangesNoteRecomputed(Resource *resource, const DocumentKey *before, int nbefore,
 										 const DocumentKey *after, int nafter);
 extern bool TrackedChangesNoteDelete(Resource *resource, const DocumentHeader *header);

@@ -38,6 +38,13 @@ KeyedTableRequiredColumns(const KeyedTable *table)
 	return table->nrequired > 0 ? table->nrequired : table->ncolumns;
 }
 
+/* Returns the number of columns that an update sets, which are those after the key. */
+int
+KeyedTableChangedColumns(const KeyedTable *table)
+{
+	return table->ncolumns - table->nkeys - table->nread;
+}
+
 /* Append the qualified name of the table. */
 static void
 AppendTable(StringInfo sql, const KeyedTable *table)
@@ -195,14 +202,14 @@ AppendInsert(StringInfo sql, const KeyedTable *table, const KeyedForm *form)
 	appendStringInfoChar(sql, ')');
 }
 
-/* Append an UPDATE of all columns except the key. */
+/* Append an UPDATE of all columns except the key, and those that are only read. */
 static void
 AppendUpdate(StringInfo sql, const KeyedTable *table, const KeyedForm *form)
 {
 	appendStringInfoString(sql, "UPDATE ");
 	AppendTable(sql, table);
 	appendStringInfoString(sql, " AS t SET ");
-	for (int i = table->nkeys; i < table->ncolumns; i++)
+	for (int i = table->nkeys; i < table->nkeys + KeyedTableChangedColumns(table); i++)
 	{
 		const char *name = quote_identifier(table->columns[i]);
 

@@ -54,6 +54,8 @@ typedef struct KeyedTable
 	int			nsearch;		/* 0 means 1 */
 	int			nrequired;		/* leading columns that are never NULL; 0
 								 * means all */
+	int			nread;			/* trailing columns that an update leaves
+								 * alone */
 	bool		any_order;		/* if false, rows are ordered by the key */
 	MemoryContext context;		/* of the statements; NULL means
 								 * TopMemoryContext */
@@ -69,6 +71,7 @@ typedef struct KeyedTable
 
 extern int	KeyedTableSearchColumns(const KeyedTable *table);
 extern int	KeyedTableRequiredColumns(const KeyedTable *table);
+extern int	KeyedTableChangedColumns(const KeyedTable *table);
 extern Statement *KeyedTableStatement(KeyedTable *table, KeyedForm form);
 extern void KeyedTableForget(KeyedTable *table);
 extern uint64 KeyedTableRun(KeyedTable *table, KeyedVerb verb, const RowSet *rows);

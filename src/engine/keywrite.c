@@ -83,15 +83,15 @@ AreStoredAsGiven(const KeyScan *scan, int first)
 	return true;
 }
 
-/* Returns the numbers of the columns that an update replaces: all except the key. */
+/* Returns the numbers of the columns that an update replaces. */
 static int *
 ChangedColumns(const KeyScan *scan)
 {
-	const KeyedTable *table = scan->table;
-	int		   *changed = palloc(sizeof(int) * Max(table->ncolumns - table->nkeys, 1));
+	int			n = KeyedTableChangedColumns(scan->table);
+	int		   *changed = palloc(sizeof(int) * Max(n, 1));
 
-	for (int i = table->nkeys; i < table->ncolumns; i++)
-		changed[i - table->nkeys] = scan->columns[i];
+	for (int i = 0; i < n; i++)
+		changed[i] = scan->columns[scan->table->nkeys + i];
 	return changed;
 }
 
@@ -106,10 +106,10 @@ BeginUpdates(TableWriter *writer, const KeyScan *scan, int n)
 		writer->facts->nupdate_keys > 0 || writer->facts->nreferenced > 0 || writer->facts->deferrable ||
 		writer->facts->nchecks > 0 || !AreStoredAsGiven(scan, scan->table->nkeys) ||
 		!WriteFactsUpdate(writer->facts, scan->columns + scan->table->nkeys,
-						  scan->table->ncolumns - scan->table->nkeys))
+						  KeyedTableChangedColumns(scan->table)))
 		return false;
 	writer->changed = ChangedColumns(scan);
-	writer->nchanged = scan->table->ncolumns - scan->table->nkeys;
+	writer->nchanged = KeyedTableChangedColumns(scan->table);
 	return true;
 }
 
@@ -201,7 +201,8 @@ UpdateDirectly(KeyedTable *table, const int64 *ids, int n, RowChange change, voi
 
 /*
  * Update the rows of documents, whose ids are ascending, in this order.  The
- * callback sets the new values of all columns except the key.
+ * callback sets the new values of all columns except the key and those that are only
+ * read.
  */
 void
 KeyWriteUpdate(KeyedTable *table, const int64 *ids, int n, RowChange change, void *arg)

@@ -106,12 +106,13 @@ ApplyRename(Write *write, DocumentHeader *header, const Closure *closure)
 
 	FAULT_PAUSE("behind_self_lock");
 	FlattenSetIds(write->flat, write->document_id);
-	changes = KeyChangesBegin(closure->types);
+	changes = KeyChangesBegin(closure->types, &write->document_id, 1);
 	MoveIdentity(write);
 	RowsUpdate(write->resource, write->document_id, write->flat, true);
 	EdgesDiff(write->document_id, write->flat);
-	CascadeRun(closure, &write->document_id, 1, &write->document_id, 1);
+	CascadeRun(closure, changes, &write->document_id, 1, &write->document_id, 1);
 	WriteBump(write, header);
+	KeyChangesWritten(changes, header);
 	KeyChangesEnd(changes);
 }
 

@@ -336,7 +336,7 @@ RunBatch(Batch *batch)
 	BatchResolveAgain(batch);
 	DropSeeds(batch);
 	FAULT_PAUSE("before_batch_writes");
-	changes = KeyChangesBegin(batch->closure->types);
+	changes = KeyChangesBegin(batch->closure->types, batch->ids, batch->n);
 	WriteGuarded(WriteBatch, CurrentDocument, batch);
 	batch->position = -1;
 	written = WrittenIds(batch, &nwritten);
@@ -347,7 +347,7 @@ RunBatch(Batch *batch)
 
 	/* Documents of the call have the identities of their bodies already. */
 	if (batch->nseeds > 0)
-		CascadeRun(batch->closure, batch->ids, batch->n, written, nwritten);
+		CascadeRun(batch->closure, changes, batch->ids, batch->n, written, nwritten);
 	FAULT_PAUSE("before_batch_etags");
 	BumpItems(batch);
 	KeyChangesEnd(changes);

@@ -119,6 +119,7 @@ sub test_changed_keys
 	my @mutable = grep { $_->{allow_identity_updates} } $schema->resources;
 
 	my $low = newest() + 1;
+	sql('CREATE TABLE had AS SELECT * FROM dms.ReferentialIdentity');
 	foreach my $resource (@mutable)
 	{
 		my ($name) = map { substr $_, 2 } grep { !/\..*\.|Descriptor\z/ } @{ $resource->{identity} };
@@ -142,6 +143,17 @@ SQL
 	is(sql("($changes) EXCEPT ($told) LIMIT 5"), '', 'every changed key is told');
 	is(sql("($told) EXCEPT ($changes) LIMIT 5"), '', 'and nothing else');
 	is(sql("SELECT * FROM told('/deletes', 0)"), '', 'nothing was deleted');
+	is(sql(<<'SQL'), '', 'rows have the ids and the ReferentialIds that documents had');
+SELECT t.DocumentId FROM (SELECT DISTINCT ON (DocumentId) * FROM dms.TrackedChange WHERE Kind = 'K' ORDER BY DocumentId, Etag) AS t
+JOIN dms.Document AS d USING (DocumentId)
+LEFT JOIN had AS p ON (p.DocumentId, p.ProjectName, p.ResourceName) = (d.DocumentId, d.ProjectName, d.ResourceName)
+LEFT JOIN had AS a ON a.DocumentId = d.DocumentId AND (a.ProjectName, a.ResourceName) <> (d.ProjectName, d.ResourceName)
+WHERE (t.DocumentUuid, t.OldReferentialId, t.OldAliasId) IS DISTINCT FROM (d.DocumentUuid, p.ReferentialId, a.ReferentialId)
+SQL
+	is(sql(<<'SQL'), '', 'and the etags and numbers of the journal');
+SELECT DocumentId FROM dms.TrackedChange AS t WHERE Kind = 'K' AND NOT EXISTS (SELECT FROM dms.DocumentChange AS j
+	WHERE (j.ResourceTypeId, j.ChangeVersion + 1, j.DocumentId, j.Etag) = (t.ResourceTypeId, t.ChangeVersion, t.DocumentId, t.Etag))
+SQL
 	return;
 }
 
