@@ -16,6 +16,7 @@ use Test::More;
 use Time::HiRes qw(sleep time);
 
 use Dms::Redis;
+use Dms::RedisNode;
 use Dms::Session;
 
 my $timeout = $PostgreSQL::Test::Utils::timeout_default;
@@ -79,7 +80,7 @@ foreach my $setting (qw(redis_url redis_password_file redis_kinds redis_channel 
 
 # --- what is written -------------------------------------------------------------------
 
-set(redis_url => "unix://$dir/redis.sock");
+redis_set($node, redis_url => "unix://$dir/redis.sock");
 write_mark();
 my $uuid = $node->safe_psql('school', q{SELECT post('classPeriods', period('first'))});
 my $id = id_of($uuid);
@@ -151,7 +152,7 @@ SKIP:
 
 # --- subscribers ------------------------------------------------------------------------
 
-set(redis_channel => 'dms-keys');
+redis_set($node, redis_channel => 'dms-keys');
 my $subscriber = IO::Socket::UNIX->new(Peer => "$dir/redis.sock") or die "cannot connect: $!";
 print {$subscriber} "SUBSCRIBE dms-keys\r\n";
 $subscriber->flush;
@@ -169,7 +170,7 @@ eval
 };
 like($heard, qr/\Q$wanted\E/, 'subscribers are told the keys of outdated values');
 close $subscriber;
-set(redis_channel => '');
+redis_set($node, redis_channel => '');
 
 # --- outages --------------------------------------------------------------------------------
 
@@ -209,14 +210,14 @@ foreach my $what (
 	my $false = false_server("$dir/false" . ++$outages, $answer);
 
 	$logged = -s $node->logfile;
-	set(redis_url => "unix://$dir/false$outages");
+	redis_set($node, redis_url => "unix://$dir/false$outages");
 	$node->safe_psql('school', q{SELECT count(change()) FROM generate_series(1, 10)});
 	ok($node->poll_query_until('school', q{SELECT dms.wait_until_projected('10 s')}), "$name: the projector goes on");
 	ok(wait_until(sub { slurp_file($node->logfile, $logged) =~ /does not answer \($problem\)/ }), "$name: it says why Redis cannot be used");
 	kill 'KILL', $false;
 	waitpid $false, 0;
 }
-set(redis_url => "unix://$dir/redis.sock");
+redis_set($node, redis_url => "unix://$dir/redis.sock");
 settled('with the real one again');
 
 # --- waiting ---------------------------------------------------------------------------------
@@ -302,24 +303,24 @@ $redis->ask('CONFIG', 'SET', 'port', $port);
 $redis->ask('CONFIG', 'SET', 'bind', '127.0.0.1');
 $redis->ask(map { s/PASSWORD/$password/r } split / /, $line);
 $logged = -s $node->logfile;
-set(redis_url => "redis://dms\@127.0.0.1:$port/2", redis_password_file => $secret);
+redis_set($node, redis_url => "redis://dms\@127.0.0.1:$port/2", redis_password_file => $secret);
 ok(says('others have rights on the file with the password'), 'a file that others can read is refused');
 chmod 0600, $secret;
 $redis->ask('SELECT', 2);
 settled('by TCP, as a user with the rights that the page names');
 ok(wait_until(sub { write_mark(); $redis->ask('CLIENT', 'LIST') =~ /addr=127\.0\.0\.1:\d+ .*user=dms / }), 'it is that user');
-set(redis_url => "redis://nobody\@127.0.0.1:$port/2");
+redis_set($node, redis_url => "redis://nobody\@127.0.0.1:$port/2");
 ok(says('WRONGPASS'), 'a wrong user');
 append_to_file($secret, '') if unlink $secret;
 chmod 0600, $secret;
-set(redis_url => "redis://dms\@127.0.0.1:$port/3");
+redis_set($node, redis_url => "redis://dms\@127.0.0.1:$port/3");
 ok(says('the file with the password has none, or too much'), 'an empty password');
 append_to_file($secret, 'wrong');
-set(redis_url => "redis://dms\@localhost:$port/2");
+redis_set($node, redis_url => "redis://dms\@localhost:$port/2");
 ok(says('WRONGPASS'), 'a wrong password');
-set(redis_url => "redis://127.0.0.1:1", redis_password_file => '');
+redis_set($node, redis_url => "redis://127.0.0.1:1", redis_password_file => '');
 ok(says('Connection refused'), 'nobody listens');
-set(redis_url => "redis://dms\@127.0.0.1:$port");
+redis_set($node, redis_url => "redis://dms\@127.0.0.1:$port");
 ok(says('dms.redis_password_file is not set'), 'a user without a password');
 
 # --- memory ------------------------------------------------------------------------------------
@@ -327,7 +328,7 @@ ok(says('dms.redis_password_file is not set'), 'a user without a password');
 # The same worker, through many outages.  What the server had before is not kept up to
 # date while another one is written to.
 $redis->ask('FLUSHALL');
-set(redis_url => "unix://$dir/redis.sock", worker_linger => '1h');
+redis_set($node, redis_url => "unix://$dir/redis.sock", worker_linger => '1h');
 $redis->ask('SELECT', 0);
 settled('before memory is measured');
 my $worker = $node->safe_psql('postgres', q{SELECT pid FROM dms.worker_status() WHERE database = 'school'});
@@ -359,39 +360,20 @@ done_testing();
 sub new_node
 {
 	my ($name, @options) = @_;
-	my $new = PostgreSQL::Test::Cluster->new($name, @options);
+	my $new = redis_node($name, "dms.worker_linger = 500ms\ndms.redis_kinds = 'refid, uuid, uri, doc'", @options);
 
-	$new->init(extra => [ '--encoding=UTF8', '--locale=C' ]);
-	$new->append_conf('postgresql.conf', q{
-		shared_preload_libraries = 'dms'
-		fsync = off
-		log_statement = none
-		log_min_error_statement = panic
-		dms.worker_naptime = 1s
-		dms.worker_linger = 500ms
-		dms.redis_kinds = 'refid, uuid, uri, doc'
-	});
-	$new->start;
 	$new->safe_psql('postgres', 'CREATE EXTENSION dms; CREATE ROLE owner; CREATE DATABASE school OWNER owner');
-	$new->safe_psql('school', <<"SQL");
+	redis_store($new, 'school', 'owner');
+	$new->safe_psql('school', <<'SQL');
 SET ROLE owner;
-SET client_min_messages = warning;
-CREATE EXTENSION dms;
-SELECT dms.deploy_schema(\$schema\$$schema\$schema\$);
-CREATE FUNCTION post(resource text, document json) RETURNS uuid LANGUAGE sql AS 'SELECT document_uuid FROM dms.upsert_document(\$\$ed-fi\$\$, resource, document)';
-CREATE FUNCTION period(name text) RETURNS json LANGUAGE sql AS \$\$
-	SELECT json_build_object('classPeriodName', name, 'schoolReference', '{"schoolId": 1}'::json)
-\$\$;
-CREATE FUNCTION student(id text, name text) RETURNS json LANGUAGE sql AS \$\$
+CREATE FUNCTION student(id text, name text) RETURNS json LANGUAGE sql AS $$
 	SELECT json_build_object('studentUniqueId', id, 'firstName', name, 'lastSurname', 'King "X" Ünal', 'birthDate', '2014-02-03')
-\$\$;
-SELECT post('gradeLevelDescriptors', '{"namespace": "uri://g", "codeValue": "10", "shortDescription": "10"}'),
-	post('schools', '{"schoolId": 1, "nameOfInstitution": "Schule", "gradeLevels": [{"gradeLevelDescriptor": "uri://g#10"}]}');
-CREATE FUNCTION any_of(resource text) RETURNS uuid LANGUAGE sql VOLATILE AS \$\$
+$$;
+CREATE FUNCTION any_of(resource text) RETURNS uuid LANGUAGE sql VOLATILE AS $$
 	SELECT DocumentUuid FROM dms.Document WHERE ResourceName = resource ORDER BY random() LIMIT 1
-\$\$;
+$$;
 -- One write: a new document or another value, another key, or a delete.
-CREATE FUNCTION change() RETURNS void LANGUAGE plpgsql AS \$\$
+CREATE FUNCTION change() RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
 	what double precision := random();
 	period uuid := any_of('ClassPeriod');
@@ -407,19 +389,9 @@ BEGIN
 	END IF;
 EXCEPTION WHEN unique_violation OR SQLSTATE 'ZD404' THEN
 	NULL;
-END \$\$;
+END $$;
 SQL
 	return $new;
-}
-
-# Sets parameters for all databases.
-sub set
-{
-	my (%settings) = @_;
-
-	$node->safe_psql('postgres', "ALTER SYSTEM SET dms.$_ = '$settings{$_}'") foreach sort keys %settings;
-	$node->reload;
-	return;
 }
 
 # What is wrong with a URL.
@@ -447,19 +419,6 @@ sub id_of
 	my ($uuid) = @_;
 
 	return $node->safe_psql('school', "SELECT DocumentId FROM dms.Document WHERE DocumentUuid = '$uuid'");
-}
-
-sub wait_until
-{
-	my ($condition) = @_;
-	my $end = time + $timeout;
-
-	while (time < $end)
-	{
-		return 1 if $condition->();
-		sleep 0.02;
-	}
-	return 0;
 }
 
 # Waits until a key has a value.
@@ -560,19 +519,13 @@ sub outage
 sub false_server
 {
 	my ($path, $answer) = @_;
-	my $pid;
 
-	unlink $path;
-	my $listener = IO::Socket::UNIX->new(Local => $path, Listen => 5) or die "cannot listen: $!";
-	$pid = fork // die "cannot fork: $!";
-	return $pid if $pid > 0;
-	while (my $client = $listener->accept)
-	{
+	return false_redis($path, sub {
+		my ($client) = @_;
+
 		while ($answer ne '' && sysread $client, my $command, 65536)
 		{
 			syswrite $client, "$answer\r\n";
 		}
-		close $client;
-	}
-	POSIX::_exit(0);
+	});
 }

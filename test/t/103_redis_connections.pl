@@ -4,22 +4,20 @@
 use strict;
 use warnings;
 
-use FindBin;
 use IO::Select;
 use IO::Socket::UNIX;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
-use Time::HiRes qw(sleep time);
+use Time::HiRes qw(sleep);
 
 use Dms::Redis;
+use Dms::RedisNode;
 
-my $timeout = $PostgreSQL::Test::Utils::timeout_default;
 my $library = `$ENV{PG_CONFIG} --pkglibdir` =~ s/\s+$//r;
 plan skip_all => 'dms_redis was built without hiredis' unless -e "$library/dms_redis.so";
 
 my $dir = PostgreSQL::Test::Utils::tempdir_short();
-my $schema = slurp_file("$FindBin::RealBin/../../examples/schemas/school.json");
 my $node = new_node('redis_connections');
 my $servers = 0;
 
@@ -70,7 +68,7 @@ foreach my $answer ('$-1', '*-1', '*1', "*2\r\n+OK\r\n+OK", '$2', '+QUEUED', ',1
 # A server that takes all and answers nothing is given no more than some thousand commands,
 # however many changes there are.
 my $taking = false_server('taking', { id => 7, set => 'hang' });
-set(redis_password_file => '', redis_timeout => '10min', redis_url => "unix://$taking->{path}");
+redis_set($node, redis_password_file => '', redis_timeout => '10min', redis_url => "unix://$taking->{path}");
 ok(wait_until(sub { write_something(); sleep 0.1; slurp_file("$taking->{path}.log") =~ /SET/ }), 'a server that answers nothing');
 my $worker = $node->safe_psql('postgres', q{SELECT pid FROM dms.worker_status() WHERE database = 'postgres'});
 my ($before) = slurp_file("/proc/$worker/status") =~ /^RssAnon:\s+(\d+) kB/m;
@@ -89,13 +87,13 @@ my $places = sub { $node->safe_psql('postgres', q{SELECT n_tup_upd FROM pg_stat_
 my $cursor = sub { $node->safe_psql('postgres', q{SELECT Cursor FROM dms.ChangeConsumer WHERE Name = 'redis'}) };
 my ($stored, $place) = ($places->(), $cursor->());
 my $accepting = false_server('accepting', { id => 7 });
-set(redis_timeout => '1s', redis_kinds => 'uri', redis_url => "unix://$accepting->{path}");
+redis_set($node, redis_timeout => '1s', redis_kinds => 'uri', redis_url => "unix://$accepting->{path}");
 ok(wait_until(sub { $cursor->() =~ /:$/ && $cursor->() ne $place }), 'changes of documents that have no key in Redis are passed');
 ok(wait_until(sub { $places->() - $stored >= 2 }), 'in several steps');
 unlike(slurp_file("$accepting->{path}.log"), qr/SET/, 'and nothing is written');
 kill 'KILL', $accepting->{pid};
 waitpid $accepting->{pid}, 0;
-set(redis_kinds => 'refid');
+redis_set($node, redis_kinds => 'refid');
 
 # --- a real one, which gets old commands late ---------------------------------------------
 
@@ -129,7 +127,7 @@ $node->reload;
 
 # The server is stopped while its Redis hangs.
 my $hanging = false_server('hanging', { greet => 'hang' });
-set(redis_url => "unix://$hanging->{path}", redis_timeout => '10min');
+redis_set($node, redis_url => "unix://$hanging->{path}", redis_timeout => '10min');
 write_something();
 ok(wait_until(sub { slurp_file("$hanging->{path}.log") =~ /^1 /m }), 'a worker waits for a Redis that hangs');
 $node->stop('fast');
@@ -142,54 +140,10 @@ done_testing();
 sub new_node
 {
 	my ($name, @options) = @_;
-	my $new = PostgreSQL::Test::Cluster->new($name, @options);
+	my $new = redis_node($name, "dms.worker_linger = 1h\ndms.redis_timeout = 1s", @options);
 
-	$new->init(extra => [ '--encoding=UTF8', '--locale=C' ]);
-	$new->append_conf('postgresql.conf', q{
-		shared_preload_libraries = 'dms'
-		fsync = off
-		log_statement = none
-		log_min_error_statement = panic
-		dms.worker_naptime = 1s
-		dms.worker_linger = 1h
-		dms.redis_timeout = 1s
-	});
-	$new->start;
-	$new->safe_psql('postgres', <<"SQL");
-SET client_min_messages = warning;
-CREATE EXTENSION dms;
-SELECT dms.deploy_schema(\$schema\$$schema\$schema\$);
-CREATE FUNCTION post(resource text, document json) RETURNS uuid LANGUAGE sql AS 'SELECT document_uuid FROM dms.upsert_document(\$\$ed-fi\$\$, resource, document)';
-CREATE FUNCTION period(name text) RETURNS json LANGUAGE sql AS \$\$
-	SELECT json_build_object('classPeriodName', name, 'schoolReference', '{"schoolId": 1}'::json)
-\$\$;
-SELECT post('gradeLevelDescriptors', '{"namespace": "uri://g", "codeValue": "10", "shortDescription": "10"}'),
-	post('schools', '{"schoolId": 1, "nameOfInstitution": "Schule", "gradeLevels": [{"gradeLevelDescriptor": "uri://g#10"}]}');
-SQL
+	redis_store($new, 'postgres');
 	return $new;
-}
-
-# Sets parameters for all databases.
-sub set
-{
-	my (%settings) = @_;
-
-	$node->safe_psql('postgres', "ALTER SYSTEM SET dms.$_ = '$settings{$_}'") foreach sort keys %settings;
-	$node->reload;
-	return;
-}
-
-sub wait_until
-{
-	my ($condition) = @_;
-	my $end = time + $timeout;
-
-	while (time < $end)
-	{
-		return 1 if $condition->();
-		sleep 0.02;
-	}
-	return 0;
 }
 
 # Writes a document with another identity than before.
@@ -213,7 +167,7 @@ sub converse
 	my $user = $connections[0]{user};
 	my $begun;
 
-	set(redis_password_file => $user ? "$dir/password" : '', redis_url => 'unix://' . ($user ? "$user\@" : '') . $server->{path});
+	redis_set($node, redis_password_file => $user ? "$dir/password" : '', redis_url => 'unix://' . ($user ? "$user\@" : '') . $server->{path});
 	$begun = wait_until(sub {
 		my $got = slurp_file("$server->{path}.log");
 
@@ -271,32 +225,24 @@ sub false_server
 {
 	my ($name, @connections) = @_;
 	my $path = "$dir/$name";
-	my $listener = IO::Socket::UNIX->new(Local => $path, Listen => 5) or die "cannot listen: $!";
-	my $number = 0;
 
 	append_to_file("$path.log", '');
-	my $pid = fork // die "cannot fork: $!";
-	return { pid => $pid, path => $path } if $pid > 0;
-	local $SIG{PIPE} = 'IGNORE';
-	while (my $client = $listener->accept)
-	{
-		my $does = $connections[ $number < $#connections ? $number : $#connections ];
+	return { path => $path, pid => false_redis($path, sub {
+		my ($client, $number) = @_;
+		my $does = $connections[ $number < @connections ? $number - 1 : $#connections ];
 		my $received = '';
 
-		$number++;
-		CLIENT: while (sysread $client, $received, 65536, length $received)
+		while (sysread $client, $received, 65536, length $received)
 		{
 			while (my @words = take_command(\$received))
 			{
 				append_to_file("$path.log", "$number @words[0 .. ($words[0] =~ /SET|PUBLISH/ ? 0 : $#words)]\n");
 				my $answer = answer_of($does, @words) // next;
-				last CLIENT if $answer eq 'close';
+				return if $answer eq 'close';
 				syswrite $client, "$answer\r\n";
 			}
 		}
-		close $client;
-	}
-	POSIX::_exit(0);
+	}) };
 }
 
 # A process between a worker and Redis.  From the first connection that has a text it keeps
