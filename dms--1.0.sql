@@ -3123,7 +3123,7 @@ BEGIN
 		LATERAL (SELECT s.ChangeBase + 2 * pg_snapshot_xmax(pg_current_snapshot())::text::bigint) AS l (highest),
 		(SELECT split_part(c.Cursor, '.', 2) AS base, split_part(c.Cursor, '.', 3)::bigint AS place
 			FROM dms.ChangeConsumer AS c
-			WHERE c.Name = 'cache' AND c.Cursor ~ '^1([.]-?[0-9]{1,18}){7}$') AS k
+			WHERE c.Name = 'cache' AND c.Cursor ~ '^1([.]-?[0-9]{1,18}){2}([.]-?[0-9]{1,19}){5}$') AS k
 	WHERE k.base = s.ChangeBase::text AND k.place > GREATEST(l.highest, s.ChangeFloor) + 1;
 END
 $$;

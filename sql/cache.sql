@@ -185,7 +185,8 @@ SELECT * FROM summary();
 -- An audit finds what is wrong with the cache, and a repair lets the projector do it again.
 UPDATE dms.DocumentCache SET DocumentJson = '{}' WHERE DocumentUuid = :'session';
 INSERT INTO dms.DocumentCache SELECT -1, gen_random_uuid(), ProjectName, ResourceName, ResourceVersion, 1, now(), '{}' FROM dms.DocumentCache LIMIT 1;
-UPDATE dms.ChangeConsumer SET Cursor = regexp_replace(Cursor, '^(1[.]-?\d+)[.]\d+', '\1.100000000000000000');
+-- A place is a number and an id, here the largest one: nothing of that number was read yet.
+UPDATE dms.ChangeConsumer SET Cursor = regexp_replace(Cursor, '^(1[.]-?\d+)[.]\d+(.*)[.]-?\d+$', '\1.100000000000000000\2.9223372036854775807');
 SELECT kind, document_id, document_uuid = :'session' AS session, found FROM dms.audit();
 SELECT * FROM dms.repair();
 SELECT * FROM summary();

@@ -137,11 +137,14 @@ static Statement sweep =
 	.argtypes = range_types,
 };
 
+/* Changes are read by resource, along their index, and rows by id, whatever the planner thinks of sizes. */
 static Statement sweep_deleted =
 {
-	.sql = "DELETE FROM dms.DocumentCache AS c USING " RESOURCE_TYPES_SQL("t") ", " TRACKED_CHANGES_SQL("k")
+	.sql = "DELETE FROM dms.DocumentCache AS c WHERE c.DocumentId OPERATOR(pg_catalog.=) ANY (ARRAY("
+	"SELECT r.DocumentId FROM " RESOURCE_TYPES_SQL("t") " CROSS JOIN LATERAL ("
+	"SELECT k.DocumentId FROM " TRACKED_CHANGES_SQL("k")
 	" WHERE k.ResourceTypeId OPERATOR(pg_catalog.=) t.ResourceTypeId AND k.ChangeVersion OPERATOR(pg_catalog.>=) $1"
-	" AND k.Kind OPERATOR(pg_catalog.=) 'D'::pg_catalog.\"char\" AND c.DocumentId OPERATOR(pg_catalog.=) k.DocumentId"
+	" AND k.Kind OPERATOR(pg_catalog.=) 'D'::pg_catalog.\"char\" OFFSET 0) AS r))"
 	" AND NOT " DOCUMENT_EXISTS_SQL("c.DocumentId"),
 	.nargs = 1,
 	.argtypes = range_types,
