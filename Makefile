@@ -34,9 +34,9 @@ OBJS += $(addprefix src/base/, \
 	textdiff.o urn.o uuid.o words.o)
 OBJS += $(addprefix src/engine/, \
 	attempt.o cursors.o datums.o foreignkey.o keyaccess.o keyedtable.o keyscan.o keywrite.o \
-	nowait.o ownercode.o plansizes.o progress.o restrict.o result.o rowwrite.o running.o \
-	safefunction.o session.o snapshot.o statement.o store.o storedrows.o storerow.o tablewriter.o \
-	workershare.o writefacts.o)
+	nowait.o ownercode.o plansizes.o progress.o restrict.o result.o rowplaces.o rowwrite.o \
+	running.o safefunction.o session.o snapshot.o statement.o store.o storedrows.o storerow.o \
+	tablewriter.o workershare.o writefacts.o)
 OBJS += $(addprefix src/model/, \
 	edgename.o equalpaths.o jsonwrite.o keyquery.o modelcache.o modelsound.o modelstore.o \
 	optionpaths.o resourcemodels.o resourceoptions.o resourcetypes.o searchvector.o \

@@ -80,6 +80,13 @@ typedef bool CompatUpdateIndexes;
 #define COMPAT_IS_ENFORCED(check) true
 #endif
 
+/* PostgreSQL 16 renamed what says where the files of a table are. */
+#if PG_VERSION_NUM >= 160000
+#define COMPAT_LOCATOR(relation) ((relation)->rd_locator)
+#else
+#define COMPAT_LOCATOR(relation) ((relation)->rd_node)
+#endif
+
 /* PostgreSQL 17 groups the two parts of the id of a running transaction. */
 #if PG_VERSION_NUM >= 170000
 #define COMPAT_LXID(proc) ((proc)->vxid.lxid)

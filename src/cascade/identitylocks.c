@@ -32,7 +32,7 @@ static const char *const lock_columns[] = {"documentid"};
 static const Oid id_type[] = {INT8OID};
 static KeyedTable locks =
 {
-	.schema = "dms",.name = "identitylock", KEYED_COLUMNS(lock_columns, id_type),.nkeys = 1
+	.schema = "dms",.name = "identitylock", KEYED_COLUMNS(lock_columns, id_type),.nkeys = 1,.placed = true
 };
 
 static const Oid id_array[] = {INT8ARRAYOID};

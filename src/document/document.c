@@ -33,7 +33,7 @@ static const char *const header_columns[] = {"documentid", "documentuuid", "etag
 static const Oid header_types[] = {INT8OID, UUIDOID, INT8OID, TIMESTAMPTZOID};
 static KeyedTable headers =
 {
-	.schema = "dms",.name = "document", KEYED_COLUMNS(header_columns, header_types),.nkeys = 1
+	.schema = "dms",.name = "document", KEYED_COLUMNS(header_columns, header_types),.nkeys = 1,.placed = true
 };
 
 static const char *const uuid_columns[] = {"documentuuid", "documentid", "projectname", "resourcename"};
@@ -87,7 +87,7 @@ static const char *const bump_columns[] = {"documentid", "etag", "lastmodifiedat
 static const Oid bump_column_types[] = {INT8OID, INT8OID, TIMESTAMPTZOID, TEXTOID};
 static KeyedTable bumped_documents =
 {
-	.schema = "dms",.name = "document", KEYED_COLUMNS(bump_columns, bump_column_types),.nkeys = 1
+	.schema = "dms",.name = "document", KEYED_COLUMNS(bump_columns, bump_column_types),.nkeys = 1,.placed = true
 };
 
 static const Oid bump_types[] = {INT8OID, INT8OID, TEXTOID};

@@ -96,6 +96,7 @@ PrepareScan(const Resource *resource, const ProjectionModel *projection)
 		step->table.nkeys = 1;
 		step->table.context = resource->context;
 		step->table.nrequired = 1;
+		step->table.placed = true;
 		step->table.columns = palloc(sizeof(char *) * most);
 		step->table.types = palloc(sizeof(Oid) * most);
 		step->from = i == 0 ? -1 : join->from;

@@ -29,7 +29,8 @@ static const char *const id_columns[] = {"referentialid", "documentid"};
 static const Oid id_types[] = {UUIDOID, INT8OID};
 static KeyedTable documents_of_ids =
 {
-	.schema = "dms",.name = "referentialidentity", KEYED_COLUMNS(id_columns, id_types),.nkeys = 1
+	.schema = "dms",.name = "referentialidentity", KEYED_COLUMNS(id_columns, id_types),.nkeys = 1,
+	.placed = true
 };
 
 static const char *const claim_columns[] = {"referentialid", "documentid", "projectname", "resourcename"};
@@ -62,7 +63,7 @@ ReferentialIdsLookUp(IdSet *set)
 		ids[i] = UUIDPGetDatum(&set->entries[i].id);
 		set->entries[i].document_id = 0;
 	}
-	KeyScanReadAny(&documents_of_ids, DatumArray(set->n, ids, NULL, UUIDOID), &rows);
+	KeyScanReadKeys(&documents_of_ids, ids, set->n, &rows);
 	for (int i = 0; i < rows.nrows; i++)
 	{
 		const Datum *values = StoredRowValues(&rows, i);

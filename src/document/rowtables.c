@@ -46,6 +46,7 @@ Describe(Resource *resource, const TableModel *table, bool identity, KeyedTable 
 	described->ncolumns = n;
 	described->nkeys = table->nkeys;
 	described->nrequired = table->nkeys;
+	described->placed = table->kind == TABLE_ROOT;
 	described->context = resource->context;
 	described->columns = columns;
 }

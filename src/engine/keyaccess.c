@@ -132,6 +132,7 @@ KeyAccessKeep(KeyedTable *table, Relation relation, const AttrNumber *columns, u
 	access->changes = 0;
 	access->relation = RelationGetRelid(relation);
 	access->index = InvalidOid;
+	access->single = false;
 	access->nroles = 0;
 	memcpy(access->columns, columns, sizeof(AttrNumber) * table->ncolumns);
 	access->changes = changes;
@@ -162,6 +163,10 @@ KeyAccessKeepRole(KeyedTable *table, AclMode rights)
 void
 KeyAccessKeepIndex(KeyedTable *table, Relation index, uint64 since)
 {
-	if (since == changes && KeyAccessHolds(table))
-		table->access->index = RelationGetRelid(index);
+	const FormData_pg_index *form = index->rd_index;
+
+	if (since != changes || !KeyAccessHolds(table))
+		return;
+	table->access->index = RelationGetRelid(index);
+	table->access->single = form->indisunique && form->indimmediate && form->indnkeyatts == 1;
 }

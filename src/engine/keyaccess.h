@@ -28,6 +28,7 @@ typedef struct KeyAccess
 	uint64		changes;		/* 0: nothing is known */
 	Oid			relation;
 	Oid			index;			/* to scan; InvalidOid if it is not known */
+	bool		single;			/* it has at most one row for a key */
 	AttrNumber *columns;		/* numbers of the table's columns */
 	KeyAccessRole roles[KEY_ACCESS_ROLES];
 	int			nroles;

@@ -57,6 +57,8 @@ typedef struct KeyedTable
 	int			nread;			/* trailing columns that an update leaves
 								 * alone */
 	bool		any_order;		/* if false, rows are ordered by the key */
+	bool		placed;			/* rows are read over and over again: see
+								 * rowplaces.c */
 	MemoryContext context;		/* of the statements; NULL means
 								 * TopMemoryContext */
 	KeyedStatement *statements;

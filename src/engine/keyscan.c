@@ -28,6 +28,7 @@
 #include "engine/keyscan.h"
 #include "engine/ownercode.h"
 #include "engine/result.h"
+#include "engine/rowplaces.h"
 #include "engine/statement.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
@@ -48,6 +49,9 @@
  * for each id.
  */
 #define WORTHWHILE_RUN 4
+
+/* So many rows, or fewer, are looked for where they were found before. */
+#define FEW_PLACES 8
 
 static bool direct_access = true;
 
@@ -260,8 +264,7 @@ TakesWholeRows(const KeyScan *scan)
 }
 
 /*
- * Append the row in the slot to rows.  The scratch row has space for all columns of
- * the table; it is NULL if these are the columns of rows.
+ * Append the row in the slot to rows.  The scratch row is that of MakeScratch().
  */
 static void
 TakeRow(const KeyScan *scan, StoredRows *scratch, StoredRows *rows)
@@ -356,15 +359,74 @@ KeyScanOpen(KeyScan *scan, KeyedTable *table, LOCKMODE lock, AclMode rights)
 	return able;
 }
 
+/* Returns the snapshot that decides which rows are seen. */
+static Snapshot
+ScanSnapshot(void)
+{
+	Assert(ActiveSnapshotSet());
+	return FAULT_SKIP("read_snapshot") ? GetLatestSnapshot() : GetActiveSnapshot();
+}
+
+/* Returns true if the places of rows are remembered, and a key leads to one row at most. */
+static bool
+ArePlaced(const KeyScan *scan)
+{
+	return scan->table->placed && KeyAccessHolds(scan->table) && scan->table->access->single;
+}
+
+/* Returns the key of a row whose first column has this value. */
+static RowKey
+PlacedKey(const KeyScan *scan, Datum value)
+{
+	return (RowKey)
+	{
+		.column = scan->columns[0],.type = scan->table->types[0],.value = value
+	};
+}
+
+/*
+ * Go to the row of a key if it is where it was found before.  Returns false if the index
+ * has to be scanned.
+ */
+bool
+KeyScanFindPlaced(KeyScan *scan, Datum key)
+{
+	RowKey		placed = PlacedKey(scan, key);
+
+	if (!ArePlaced(scan))
+		return false;
+	if (scan->slot == NULL)
+		scan->slot = table_slot_create(scan->relation, NULL);
+	return RowPlacesFind(scan->relation, &placed, ScanSnapshot(), scan->slot);
+}
+
+/* Remember where the current row is, which has this key. */
+void
+KeyScanLearnPlace(const KeyScan *scan, Datum key)
+{
+	RowKey		placed = PlacedKey(scan, key);
+
+	if (ArePlaced(scan))
+		RowPlacesLearn(scan->relation, &placed, scan->slot);
+}
+
+/* Remember where the new version of the row is that has this key. */
+void
+KeyScanMovePlace(const KeyScan *scan, Datum key, const ItemPointerData *place)
+{
+	RowKey		placed = PlacedKey(scan, key);
+
+	if (ArePlaced(scan))
+		RowPlacesMove(scan->relation, &placed, place);
+}
+
 /* Prepare the scan with the keys that were added. */
 static void
 PrepareScan(KeyScan *scan)
 {
-	Assert(ActiveSnapshotSet());
-	scan->slot = table_slot_create(scan->relation, NULL);
-	scan->scan = index_beginscan(scan->relation, scan->index,
-								 FAULT_SKIP("read_snapshot") ? GetLatestSnapshot() : GetActiveSnapshot(),
-								 scan->nkeys, 0);
+	if (scan->slot == NULL)
+		scan->slot = table_slot_create(scan->relation, NULL);
+	scan->scan = index_beginscan(scan->relation, scan->index, ScanSnapshot(), scan->nkeys, 0);
 }
 
 /* Start the scan with the keys that were added. */
@@ -559,27 +621,63 @@ void
 KeyScanClose(KeyScan *scan)
 {
 	if (scan->scan != NULL)
-	{
 		index_endscan(scan->scan);
+	if (scan->slot != NULL)
 		ExecDropSingleTupleTableSlot(scan->slot);
-	}
 	if (scan->index != NULL)
 		index_close(scan->index, AccessShareLock);
 	table_close(scan->relation, NoLock);
 	pfree(scan->columns);
 }
 
+/* Returns space for all columns of the table; NULL if these are the columns of rows. */
+static StoredRows *
+MakeScratch(const KeyScan *scan, StoredRows *scratch)
+{
+	if (TakesWholeRows(scan))
+		return NULL;
+	StoredRowsInit(scratch, RelationGetNumberOfAttributes(scan->relation), 1);
+	return scratch;
+}
+
 /* Append the rows of a scan to rows, until there are as many as the limit. */
 static void
 ReadScan(KeyScan *scan, int limit, StoredRows *rows)
 {
-	bool		whole = TakesWholeRows(scan);
-	StoredRows	scratch;
+	StoredRows	space;
+	StoredRows *scratch = MakeScratch(scan, &space);
 
-	if (!whole)
-		StoredRowsInit(&scratch, RelationGetNumberOfAttributes(scan->relation), 1);
 	while (rows->nrows < limit && KeyScanNext(scan))
-		TakeRow(scan, whole ? NULL : &scratch, rows);
+	{
+		TakeRow(scan, scratch, rows);
+		if (scan->learns)
+			KeyScanLearnPlace(scan, StoredRowValues(rows, rows->nrows - 1)[0]);
+	}
+}
+
+/*
+ * Read the rows of a few documents where they were found before.  Returns false, and
+ * reads nothing, if one is not there.
+ */
+static bool
+ReadPlaced(KeyScan *scan, const int64 *ids, int n, StoredRows *rows)
+{
+	StoredRows	space;
+	StoredRows *scratch;
+
+	if (n > FEW_PLACES || !ArePlaced(scan))
+		return false;
+	scratch = MakeScratch(scan, &space);
+	for (int i = 0; i < n; i++)
+	{
+		if (!KeyScanFindPlaced(scan, Int64GetDatum(ids[i])))
+		{
+			rows->nrows = 0;
+			return false;
+		}
+		TakeRow(scan, scratch, rows);
+	}
+	return true;
 }
 
 /* Read rows by key without a statement; returns false if that cannot be done. */
@@ -607,9 +705,13 @@ ReadIdsWith(KeyedTable *table, AclMode rights, const int64 *ids, int n, StoredRo
 
 	if (!KeyScanOpen(&scan, table, AccessShareLock, rights))
 		return false;
-	able = KeyScanBeginIds(&scan, ids, n);
-	if (able)
+	scan.learns = n <= FEW_PLACES;
+	able = ReadPlaced(&scan, ids, n, rows);
+	if (!able && KeyScanBeginIds(&scan, ids, n))
+	{
 		ReadScan(&scan, PG_INT32_MAX, rows);
+		able = true;
+	}
 	KeyScanClose(&scan);
 	return able;
 }
@@ -686,6 +788,62 @@ KeyScanReadAny(KeyedTable *table, Datum array, StoredRows *rows)
 	StoredRowsInit(rows, table->ncolumns, 4);
 	if (!ReadKeys(table, &array, true, rows))
 		ReadBySql(table, &array, true, rows);
+}
+
+/* Read rows where they were found before.  Returns the number of other keys, and sets them. */
+static int
+ReadPlacedKeys(KeyScan *scan, Datum *keys, int n, StoredRows *rows, Datum *others)
+{
+	StoredRows	space;
+	StoredRows *scratch = MakeScratch(scan, &space);
+	int			nothers = 0;
+
+	for (int i = 0; i < n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (KeyScanFindPlaced(scan, keys[i]))
+			TakeRow(scan, scratch, rows);
+		else
+			others[nothers++] = keys[i];
+	}
+	return nothers;
+}
+
+/* Read the rows of some keys without a statement; returns false if that cannot be done. */
+static bool
+TryKeys(KeyedTable *table, Datum *keys, int n, StoredRows *rows)
+{
+	Datum	   *others = palloc(sizeof(Datum) * Max(n, 1));
+	KeyScan		scan;
+	bool		able = true;
+
+	if (!KeyScanOpen(&scan, table, AccessShareLock, ACL_SELECT))
+		return false;
+	scan.learns = true;
+	n = ReadPlacedKeys(&scan, keys, n, rows, others);
+	if (n > 0)
+	{
+		Datum		key = n == 1 ? others[0] : DatumArray(n, others, NULL, table->types[0]);
+
+		able = BeginKeys(&scan, &key, n > 1);
+		if (able)
+			ReadScan(&scan, PG_INT32_MAX, rows);
+	}
+	KeyScanClose(&scan);
+	return able;
+}
+
+/* Read the rows whose first column equals any of these keys, in no order. */
+void
+KeyScanReadKeys(KeyedTable *table, Datum *keys, int n, StoredRows *rows)
+{
+	Datum		array;
+
+	StoredRowsInit(rows, table->ncolumns, Max(n, 1));
+	if (TryKeys(table, keys, n, rows))
+		return;
+	array = DatumArray(n, keys, NULL, table->types[0]);
+	ReadBySql(table, &array, true, rows);
 }
 
 /* Look for one row without a statement; returns false if that cannot be done. */

@@ -27,12 +27,16 @@ typedef struct KeyScan
 	const int64 *ids;			/* ascending; NULL if not scanned by runs */
 	int			nids;
 	int			run_end;		/* index after the last id of the current run */
+	bool		learns;			/* remembers where rows are */
 	ScanKeyData keys[KEYED_TABLE_MAX_SEARCH + 1];
 	int			nkeys;
 } KeyScan;
 
 extern void KeyScanInit(void);
 extern bool KeyScanOpen(KeyScan *scan, KeyedTable *table, LOCKMODE lock, AclMode rights);
+extern bool KeyScanFindPlaced(KeyScan *scan, Datum key);
+extern void KeyScanLearnPlace(const KeyScan *scan, Datum key);
+extern void KeyScanMovePlace(const KeyScan *scan, Datum key, const ItemPointerData *place);
 extern bool KeyScanBegin(KeyScan *scan, const Datum *keys);
 extern bool KeyScanBeginSeeking(KeyScan *scan);
 extern bool KeyScanSeek(KeyScan *scan, const Datum *keys, int64 end);
@@ -46,6 +50,7 @@ extern bool KeyScanTryAfter(KeyedTable *table, const int64 *after, int limit, St
 extern bool KeyScanHas(KeyedTable *table, int64 id);
 extern void KeyScanRead(KeyedTable *table, const Datum *keys, StoredRows *rows);
 extern void KeyScanReadAny(KeyedTable *table, Datum array, StoredRows *rows);
+extern void KeyScanReadKeys(KeyedTable *table, Datum *keys, int n, StoredRows *rows);
 extern void KeyScanReadIds(KeyedTable *table, const int64 *ids, int n, StoredRows *rows);
 
 #endif							/* DMS_KEYSCAN_H */

@@ -356,11 +356,19 @@ HasKey(KeyScan *scan, const Datum *values)
 static bool
 FindRow(KeyScan *scan, const Datum *values)
 {
+	bool		placed = scan->table->placed && scan->table->nkeys == 1;
+
+	if (placed && KeyScanFindPlaced(scan, values[0]))
+		return true;
 	if (!KeyScanBegin(scan, values))
 		return false;
 	while (KeyScanNext(scan))
 		if (HasKey(scan, values))
+		{
+			if (placed)
+				KeyScanLearnPlace(scan, values[0]);
 			return true;
+		}
 	return false;
 }
 
@@ -430,6 +438,7 @@ UpdateFound(TableWriter *writer, KeyScan *scan, const Datum *values, const bool 
 	if (entries)
 		TableWriterFill(writer);
 	TableWriterCheck(writer, scan->slot);
+	KeyScanMovePlace(scan, values[0], &row->tts_tid);
 	return true;
 }
 
