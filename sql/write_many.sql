@@ -149,6 +149,18 @@ SELECT id, Etag, body FROM documents WHERE id BETWEEN 8 AND 14;
 SELECT * FROM dms.audit();
 ROLLBACK;
 
+-- It may also get that of a follower that is not in the call.  The changed keys of both
+-- are recorded with the ReferentialIds that they had, and so are those of others.
+BEGIN;
+CREATE TABLE ids AS SELECT * FROM dms.ReferentialIdentity;
+SELECT * FROM batch(ARRAY[8, 9, 10], ARRAY[school(20, 'North'), school(10, 'South'), session(20, 'Fall')]);
+SELECT t.DocumentId AS id, t.Etag, t.OldKey, t.NewKey, t.OldReferentialId = i.ReferentialId AS has_id, t.OldAliasId = a.ReferentialId AS has_alias
+FROM dms.TrackedChange AS t JOIN dms.Document AS d USING (DocumentId)
+LEFT JOIN ids AS i ON i.DocumentId = d.DocumentId AND i.ResourceName = d.ResourceName
+LEFT JOIN ids AS a ON a.DocumentId = d.DocumentId AND a.ResourceName <> d.ResourceName ORDER BY 1;
+SELECT * FROM dms.audit();
+ROLLBACK;
+
 -- A document that only refers to a renamed one: its body changes.
 BEGIN;
 SELECT * FROM batch(ARRAY[15], ARRAY[note(1, 10)]);

@@ -14,6 +14,7 @@
 #include "document/changes.h"
 #include "document/trackedchanges.h"
 #include "engine/session.h"
+#include "engine/snapshot.h"
 #include "miscadmin.h"
 #include "model/modelcache.h"
 #include "utils/memutils.h"
@@ -123,15 +124,29 @@ KeysOf(KeyChanges *changes, const ClosureType *type)
 	return keys;
 }
 
+/* Returns the key that a document of a type had; NULL if it is not known. */
+static DocumentKey *
+KeyBefore(const TypeKeys *keys, int64 document_id)
+{
+	for (int i = 0; i < PartsOf(keys->type); i++)
+	{
+		DocumentKey *part = keys->before[i];
+		int			n = keys->nbefore[i];
+
+		/* Parts ascend, too, so only one of them is searched. */
+		if (n > 0 && part[n - 1].document_id >= document_id)
+			return unconstify(DocumentKey *, DocumentKeyFind(part, n, document_id));
+	}
+	return NULL;
+}
+
 /* Heed a ReferentialId that a document had. */
 void
 KeyChangesHad(KeyChanges *changes, const ClosureType *type, int64 document_id, bool alias, const pg_uuid_t *id)
 {
 	TypeKeys   *keys = KeysOf(changes, type);
-	DocumentKey *had = NULL;
+	DocumentKey *had = keys == NULL ? NULL : KeyBefore(keys, document_id);
 
-	for (int i = 0; keys != NULL && i < PartsOf(type) && had == NULL; i++)
-		had = unconstify(DocumentKey *, DocumentKeyFind(keys->before[i], keys->nbefore[i], document_id));
 	if (had == NULL)
 		return;
 	if (alias)
@@ -143,6 +158,22 @@ KeyChangesHad(KeyChanges *changes, const ClosureType *type, int64 document_id, b
 	{
 		had->has_primary = true;
 		had->primary = *id;
+	}
+}
+
+/* Heed the ReferentialIds of a document that loses them before the cascade begins. */
+void
+KeyChangesLoses(KeyChanges *changes, int64 document_id)
+{
+	for (const TypeKeys *keys = changes == NULL ? NULL : changes->types; keys != NULL; keys = keys->next)
+	{
+		DocumentKey *had = KeyBefore(keys, document_id);
+
+		if (had == NULL)
+			continue;
+		SnapshotBegin();
+		DocumentKeysReadIds(ModelCacheFind(keys->type->project, keys->type->resource)->model, &document_id, 1, had, 1);
+		SnapshotEnd();
 	}
 }
 

@@ -17,6 +17,7 @@ typedef struct KeyChanges KeyChanges;
 extern KeyChanges *KeyChangesBegin(const ClosureType *types, const int64 *done, int ndone);
 extern void KeyChangesHad(KeyChanges *changes, const ClosureType *type, int64 document_id, bool alias,
 						  const pg_uuid_t *id);
+extern void KeyChangesLoses(KeyChanges *changes, int64 document_id);
 extern void KeyChangesTake(KeyChanges *changes, const ClosureType *type, const StoredRows *rows);
 extern void KeyChangesRaised(KeyChanges *changes, const ChangedDocument *documents, int n);
 extern void KeyChangesWritten(KeyChanges *changes, const DocumentHeader *header);

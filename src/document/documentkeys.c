@@ -102,9 +102,12 @@ TakeId(const ResourceModel *model, const Datum *values, DocumentKey *key)
 	}
 }
 
-/* Read the ReferentialIds of documents, which ascend, into their keys, which do so, too. */
-static void
-ReadIds(const ResourceModel *model, const int64 *ids, int n, DocumentKey *keys, int nkeys)
+/*
+ * Read the ReferentialIds of documents, which ascend, in the active snapshot into their keys,
+ * which do so, too.
+ */
+void
+DocumentKeysReadIds(const ResourceModel *model, const int64 *ids, int n, DocumentKey *keys, int nkeys)
 {
 	StoredRows	rows;
 	int			at = 0;
@@ -167,7 +170,7 @@ DocumentKeysRead(Resource *resource, const int64 *ids, int n, const int64 *some,
 	*found = rows.nrows;
 	StoredRowsFreeResult(&rows);
 	if (nsome > 0)
-		ReadIds(resource->model, some, nsome, keys, *found);
+		DocumentKeysReadIds(resource->model, some, nsome, keys, *found);
 	SnapshotEnd();
 	MemoryContextSwitchTo(saved);
 	MemoryContextDelete(context);

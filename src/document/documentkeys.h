@@ -24,6 +24,7 @@ typedef struct DocumentKey
 extern DocumentKey *DocumentKeysRead(Resource *resource, const int64 *ids, int n,
 									 const int64 *some, int nsome, int *found);
 extern DocumentKey *DocumentKeysMake(Resource *resource, const StoredRows *rows, MemoryContext context);
+extern void DocumentKeysReadIds(const ResourceModel *model, const int64 *ids, int n, DocumentKey *keys, int nkeys);
 extern const DocumentKey *DocumentKeyFind(const DocumentKey *keys, int n, int64 document_id);
 extern bool DocumentKeyIsSame(const DocumentKey *left, const DocumentKey *right);
 extern bool DocumentKeyHasSameIds(const DocumentKey *left, const DocumentKey *right);

@@ -173,7 +173,10 @@ ForgetTaken(const Batch *batch)
 		int64		id = taken->entries[i].document_id;
 
 		if (ClosureHas(batch->closure, id) && !IdsHave(batch->ids, batch->n, id))
+		{
+			KeyChangesLoses(batch->changes, id);
 			ReferentialIdsForget(id);
+		}
 	}
 }
 
@@ -326,7 +329,6 @@ RunBatch(Batch *batch)
 {
 	int64	   *written;
 	int			nwritten;
-	KeyChanges *changes;
 
 	if (batch->nseeds > 0)
 		IdentityTurnsRun(LockIdentities, batch);
@@ -336,7 +338,7 @@ RunBatch(Batch *batch)
 	BatchResolveAgain(batch);
 	DropSeeds(batch);
 	FAULT_PAUSE("before_batch_writes");
-	changes = KeyChangesBegin(batch->closure->types, batch->ids, batch->n);
+	batch->changes = KeyChangesBegin(batch->closure->types, batch->ids, batch->n);
 	WriteGuarded(WriteBatch, CurrentDocument, batch);
 	batch->position = -1;
 	written = WrittenIds(batch, &nwritten);
@@ -347,10 +349,10 @@ RunBatch(Batch *batch)
 
 	/* Documents of the call have the identities of their bodies already. */
 	if (batch->nseeds > 0)
-		CascadeRun(batch->closure, changes, batch->ids, batch->n, written, nwritten);
+		CascadeRun(batch->closure, batch->changes, batch->ids, batch->n, written, nwritten);
 	FAULT_PAUSE("before_batch_etags");
 	BumpItems(batch);
-	KeyChangesEnd(changes);
+	KeyChangesEnd(batch->changes);
 }
 
 /* Make items of the arguments; the arrays must have one length and no NULLs. */
