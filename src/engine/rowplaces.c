@@ -91,6 +91,13 @@ HasKey(TupleTableSlot *row, const RowKey *key)
 		memcmp(DatumGetUUIDP(value), DatumGetUUIDP(key->value), UUID_LEN) == 0;
 }
 
+/* Returns true if a table is a heap.  One whose places were learned may have been rewritten. */
+static bool
+IsHeap(Relation relation)
+{
+	return relation->rd_tableam == GetHeapamTableAmRoutine();
+}
+
 /*
  * Returns true if the page of a place exists, because it is in its buffer.  Dead rows are
  * removed from it, as a scan of the index would do.  The pin is released: it does not count
@@ -119,7 +126,8 @@ RowPlacesFind(Relation relation, const RowKey *key, Snapshot snapshot, TupleTabl
 	uint64		bytes = BytesOf(key);
 	RowPlace   *guess = SlotOf(relation, bytes);
 
-	return SlotHas(guess, relation, bytes) && !IsolationIsSerializable() && Exists(relation, guess) &&
+	return SlotHas(guess, relation, bytes) && !IsolationIsSerializable() && IsHeap(relation) &&
+		Exists(relation, guess) &&
 		table_tuple_fetch_row_version(relation, &guess->place, snapshot, slot) && HasKey(slot, key);
 }
 
@@ -130,7 +138,7 @@ RowPlacesLearn(Relation relation, const RowKey *key, TupleTableSlot *slot)
 	uint64		bytes = BytesOf(key);
 	RowPlace   *learned = SlotOf(relation, bytes);
 
-	if (relation->rd_tableam != GetHeapamTableAmRoutine() || !TTS_IS_BUFFERTUPLE(slot) ||
+	if (!IsHeap(relation) || !TTS_IS_BUFFERTUPLE(slot) ||
 		!BufferIsValid(((BufferHeapTupleTableSlot *) slot)->buffer))
 		return;
 	learned->relation = RelationGetRelid(relation);
