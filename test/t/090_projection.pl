@@ -112,15 +112,17 @@ ok($node->poll_query_until('store', q{SELECT count(*) = 1 FROM dms.DeadJob WHERE
 is($node->safe_psql('store', q{SELECT failures FROM dms.worker_status() WHERE database = 'store'}), 0, 'which is no failure of the worker');
 
 # Workers compact the journal of changes, some pages in a transaction.  A trigger counts the
-# rows of each, and takes its time, so that a worker can be terminated between two of them.
+# rows of each.  In the third it waits for us, so that a worker can be terminated there.
 my $SUPERSEDED = 'SELECT (SELECT count(*) FROM dms.DocumentChange) - (SELECT count(*) FROM dms.Document)';
 $node->safe_psql('store', q{
 	CREATE TABLE public.compacted (xid xid8, rows bigint, pid int);
-	GRANT INSERT ON public.compacted TO PUBLIC;
-	CREATE FUNCTION public.compacting() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+	GRANT SELECT, INSERT ON public.compacted TO PUBLIC;
+	CREATE FUNCTION public.compacting() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET lock_timeout = 0 AS $$
 	BEGIN
 		INSERT INTO public.compacted SELECT pg_current_xact_id(), count(*), pg_backend_pid() FROM gone;
-		PERFORM pg_sleep(0.2);
+		IF (SELECT count(*) FROM public.compacted) > 2 THEN
+			PERFORM pg_advisory_xact_lock_shared(1);
+		END IF;
 		RETURN NULL;
 	END $$;
 	CREATE TRIGGER compacting AFTER DELETE ON dms.DocumentChange REFERENCING OLD TABLE AS gone
@@ -128,14 +130,18 @@ $node->safe_psql('store', q{
 	INSERT INTO dms.DocumentChange SELECT j.ResourceTypeId, j.ChangeVersion, j.DocumentId, -n
 	FROM dms.DocumentChange AS j, generate_series(1, 20) AS n ON CONFLICT DO NOTHING});
 my $superseded = $node->safe_psql('store', $SUPERSEDED);
+my $holder = Dms::Session->new($node, 'store');
+$holder->ask("SELECT pg_advisory_lock(1);\n");
 ($code, $out, $err) = $node->psql('store', q{SET statement_timeout = 300; SELECT dms.compact_changes()});
 like($err, qr/canceling statement due to statement timeout/, 'compacting can be cancelled');
 is($node->safe_psql('store', $SUPERSEDED), $superseded, 'then nothing is deleted');
 $node->safe_psql('store', students($students + 21, $students + 21));
-ok($node->poll_query_until('store', 'SELECT count(*) > 1 FROM public.compacted'), 'a worker compacts');
+ok($node->poll_query_until('store', q{SELECT (SELECT count(*) > 1 FROM public.compacted)
+	AND EXISTS (SELECT FROM pg_stat_activity WHERE backend_type = 'dms worker' AND wait_event = 'advisory')}), 'a worker compacts');
 $node->safe_psql('store', q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'dms worker'});
 my $left = $node->safe_psql('store', $SUPERSEDED);
 cmp_ok($left, '<', $superseded, 'what it has deleted stays deleted when it is terminated');
+$holder->finish;
 $node->safe_psql('store', students($students + 22, $students + 22));
 ok($node->poll_query_until('store', "SELECT ($SUPERSEDED) = 0"), 'another one goes on');
 is($node->safe_psql('store', 'SELECT max(rows) < 12000 AND count(*) = count(DISTINCT xid) AND count(DISTINCT pid) > 1 FROM public.compacted WHERE rows > 0'),
