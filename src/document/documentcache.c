@@ -137,7 +137,10 @@ static Statement sweep =
 	.argtypes = range_types,
 };
 
-/* Changes are read by resource, along their index, and rows by id, whatever the planner thinks of sizes. */
+/*
+ * Changes are read by resource, along their index, and rows by id, whatever the planner
+ * thinks of sizes.
+ */
 static Statement sweep_deleted =
 {
 	.sql = "DELETE FROM dms.DocumentCache AS c WHERE c.DocumentId OPERATOR(pg_catalog.=) ANY (ARRAY("

@@ -12,7 +12,9 @@
  * snapshot sees, in the same table and with the same key, is the row that the index
  * would lead to, if a unique index has made sure that there is no other one.  If
  * anything else is there, the index is scanned.  So nothing has to be forgotten when
- * rows are changed, deleted or moved, or a transaction is rolled back.
+ * rows are changed, deleted or moved, or a transaction is rolled back.  Only a snapshot
+ * that is older than the index may see two rows with a key, if the owner had dropped the
+ * key, doubled a row and made the key again: then either may be found.
  *
  * The buffer of the page is remembered, too, and must still have the page.  A place
  * may be behind the end of a table that has become shorter, and must not be read then.

@@ -38,7 +38,7 @@ typedef struct Batch
 	int64	   *seeds;			/* ascending: those whose identity changes */
 	int			nseeds;
 	Closure    *closure;		/* of the seeds, when it is locked */
-	KeyChanges *changes;		/* of the closure; NULL if they are not recorded */
+	KeyChanges *changes;		/* of the closure; NULL if not recorded */
 	int			position;		/* at work, for messages; -1: all of them */
 } Batch;
 

@@ -32,7 +32,7 @@ my @worker = (
 	'CALL dms.run_jobs()',
 	'SELECT dms.compact_changes()',
 	'SELECT dms.purge_history(1000)',
-	q{SELECT dms.purge_tracked_changes('1 day')},
+	q{SELECT dms.purge_tracked_changes('0')},
 	'SELECT dms.purge_idempotency_keys()',
 	'SELECT count(*) FROM dms.claim_jobs(\'mine\', 10)',
 	'CALL dms.project_documents(600)',
